@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -24,6 +25,9 @@ Body: TypeAlias = Callable[[list[IndexValue]], None]
 
 TILE = 64
 """Elements along each side of a tile: 16 KiB for floats."""
+
+SHORTEST = 8
+"""Neighbours that a loop of constant length is worth it for; of fewer, it goes over what the steps have of each row."""
 
 NARROW = 2
 """For elements of at most NARROW bytes, loops are not unrolled. LLVM would unroll a short one, vectorise a loop outside
@@ -60,14 +64,11 @@ def _nest(
     steps: Steps | None = None,
 ) -> None:
     loops: list[Loop | Once] = []
-    width = None if steps is None else _neighbours(steps, dims, order)
-    if steps is not None and width is not None:
-        for outer, first, block in blocks(e.code, steps, [dims[d] for d in steps.dimensions], width):
-            inner = e.code.loop(block, unroll=unroll)
-            for d, place in zip(steps.dimensions, [*outer, e.code.add(first, inner.index)], strict=True):
+    if steps is not None and _numbers_all(steps, dims, order):
+        for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], unroll):
+            for d, place in zip(steps.dimensions, [*outer, inner], strict=True):
                 positions[d] = place
             body(positions)
-            inner.close()
         return
     if steps is not None:
         loop, places = in_order(e.code, steps, [dims[d] for d in steps.dimensions])
@@ -83,16 +84,34 @@ def _nest(
         loop.close()
 
 
-def _neighbours(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> int | None:
-    """How many neighbours along the last dimension an inner loop takes, where steps number all of several dimensions:
-    LLVM does not vectorise a loop that divides by the last one's size.
-    """
-    last = steps.dimensions[-1]
+def _numbers_all(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> bool:
+    """Whether steps number all of several dimensions."""
     if len(steps.dimensions) == 1 or len(order) < len(dims):  # one loop; tiles follow
-        return None
-    if any(size != 1 and d not in steps.dimensions for d, size in enumerate(dims)):
-        return None
-    return block_of(steps.partition, dims[last], dims[last])
+        return False
+    return all(size == 1 or d in steps.dimensions for d, size in enumerate(dims))
+
+
+def _rows(
+    code: Code, steps: Steps, sizes: Sequence[int], unroll: Unroll
+) -> Iterator[tuple[list[IndexValue], IndexValue]]:
+    """Loops over the steps: (positions along the outer dimensions, that along the last one). The inner loop is over
+    neighbours along the last: LLVM does not vectorise a loop that divides by its size.
+    """
+    last = sizes[-1]
+    width = gcd(steps.partition.least, last)
+    if width >= SHORTEST:
+        for outer, first, block in blocks(code, steps, sizes, width):
+            inner = code.loop(block, unroll=unroll)
+            yield outer, code.add(first, inner.index)
+            inner.close()
+        return
+    rows = code.between(code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1))
+    start = code.multiply(rows.index, last)
+    first = code.maximum(code.subtract(steps.begin, start), 0)
+    inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
+    yield list(code.split(rows.index, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+    inner.close()
+    rows.close()
 
 
 def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
@@ -334,22 +353,26 @@ def _lanes(code: Code, shape: Shape) -> int:
 
 
 def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: int, width: int) -> bool:
-    """Copy the leaf's part of a tile so that the tile's rows are adjacent. False if blocks do not fit."""
+    """Copy the leaf's part of a tile so that the tile's rows are adjacent; the last blocks of a side that they do not
+    divide lie further back, over those before them. False if a side is shorter than a block.
+    """
     code, c, leaf, tile = e.code, s.crossing, s.crossing.leaf, s.tile
     dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
-    if height % lanes or width % lanes:
+    if height < lanes or width < lanes:
         return False
     stride = leaf.shape.strides[c.roles.index(fast)]
     corner = code.weighted_sum([start[r] for r in c.roles], leaf.shape.strides)
     vector = ir.VectorType(memory_type(dtype), lanes)
     columns = code.loop(width, step=lanes)
     rows = code.loop(height, step=lanes)
-    source = code.add(corner, code.add(code.multiply(columns.index, stride), rows.index))
+    left = code.minimum(columns.index, width - lanes) if width % lanes else columns.index
+    upper = code.minimum(rows.index, height - lanes) if height % lanes else rows.index
+    source = code.add(corner, code.add(code.multiply(left, stride), upper))
     block = [
         code.b.load(address(code, e.leaves[leaf], dtype, code.add(source, k * stride)), typ=vector, align=dtype.bytes)
         for k in range(lanes)
     ]
-    target = code.add(code.multiply(rows.index, width), columns.index)
+    target = code.add(code.multiply(upper, width), left)
     for k, register in enumerate(transposed(code, block)):
         place = address(code, tile, dtype, code.add(target, k * width))
         code.b.store(register, place, align=dtype.bytes)

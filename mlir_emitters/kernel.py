@@ -32,7 +32,7 @@ from .regions import boxes_of, over_boxes
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
-from .transposition import SHORTEST, emit_blocks, pure_transposition
+from .transposition import SHORTEST, blocks_take_steps, emit_blocks, pure_transposition
 from .update import copy_unless_there, emit_update
 
 
@@ -111,7 +111,9 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
     if not nests or b.by_element or is_linear(nests):
         return True
     crossing = crossing_dimension(nests)
-    return crossing is None or tiles_take_steps(nests[0], crossing, partition)
+    if crossing is None:
+        return blocks_take_steps(b, nests, partition)
+    return tiles_take_steps(nests[0], crossing, partition)
 
 
 def _root_takes_steps(b: Builder, node: Node, result: Buffer, partition: Partition) -> bool:

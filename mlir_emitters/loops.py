@@ -12,7 +12,7 @@ from .builder import Builder, Index, Loop, Unroll, Value
 from .elementwise import EMIT
 from .graph import Buffer
 from .index_arithmetic import Axis
-from .ranges import Steps, grouped, open_steps, width_of
+from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
 BLOCK = 16
 LEAST = 64  # shorter dimensions are not tiled
@@ -70,15 +70,13 @@ def with_loops(
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     if steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims)):
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
-        width = width_of(steps.partition, over.dims[inside[-1]], over.dims[inside[-1]])
-        if width is not None:
-            for outer, first, count in grouped(b, steps, [over.dims[d] for d in inside], width):
-                inner = kind(b)
-                for d, place in zip(inside, [*outer, inner.open(first, count, unroll)], strict=True):
-                    index[d] = place
-                body(tuple(index))
-                inner.close()
-            return
+        for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
+            inner = kind(b)
+            for d, place in zip(inside, [*outer, inner.open(first, count, unroll)], strict=True):
+                index[d] = place
+            body(tuple(index))
+            inner.close()
+        return
     if steps is not None:
         loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
         loops.append(loop)

@@ -123,3 +123,20 @@ def grouped(b: Builder, steps: Steps, sizes: Sequence[int], width: int) -> Itera
         with between(b, whole, steps.end, extent - whole) as first:
             *outer, place = positions_of(b, first, sizes)
             yield outer, place, extent - whole
+
+
+def neighbours(b: Builder, steps: Steps, sizes: Sequence[int]) -> Iterator[tuple[list[Index], Index, Index]]:
+    """Loops over the steps: (positions along all dimensions but the last, the first of neighbours along that one, their
+    number): groups of a constant number where this is possible, otherwise what the steps have of each row.
+    """
+    last = sizes[-1]
+    width = width_of(steps.partition, last, last)
+    if width is not None:
+        yield from grouped(b, steps, sizes, width)
+        return
+    upper = b.add(b.div(b.sub(steps.end, 1), last), 1)
+    with between(b, b.div(steps.begin, last), upper, 1) as row:
+        start = b.mul(row, last)
+        first = b.binary("maxsi", b.materialize(b.sub(steps.begin, start)), 0)
+        end = b.binary("minsi", b.materialize(b.sub(steps.end, start)), last)
+        yield positions_of(b, row, sizes[:-1]), first, b.sub(end, first)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
 from .generic import emit_generic
 from .graph import Buffer
-from .loops import Places
-from .ranges import Steps, bounds
+from .loops import Places, crossing_dimension
+from .ranges import Steps, bounds, open_steps
 from .regions import Box, over_boxes
 
 LINE = 64  # bytes of a cache line
@@ -76,6 +77,30 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
     return buffer, places
 
 
+def _block_of(b: Builder, result: Buffer, crossing: tuple[int, int]) -> Block | None:
+    """The block that fits into the two dimensions: of short ones that of half as long vectors."""
+    (slow, fast), dims = crossing, result.dims
+    least = LEAST_STREAMED if result.shape.bytes >= STREAMED else LEAST_SIDE
+    fitting = (block_for(result.dtype.bytes, dims[fast], bits, least) for bits in (b.vector_bits, b.vector_bits // 2))
+    return next((x for x in fitting if x is not None and dims[slow] >= x.height and dims[fast] >= x.width), None)
+
+
+def _numbers_blocks(partition: Partition, crossing: tuple[int, int], block: Block) -> bool:
+    """Whether steps number no side of the blocks, or whole blocks along the slow one."""
+    if not set(partition.dimensions) & set(crossing):
+        return True
+    return partition.dimensions == crossing[:1] and partition.least % block.height == 0
+
+
+def blocks_take_steps(b: Builder, group: Sequence[Buffer], partition: Partition) -> bool:
+    """False for a pure transpose in blocks that some of the steps would cut: it takes longer by element on several
+    threads than in blocks on one.
+    """
+    sides = crossing_dimension(group, SHORTEST) if pure_transposition(group) is not None else None
+    block = _block_of(b, group[0], sides) if sides is not None else None
+    return sides is None or block is None or _numbers_blocks(partition, sides, block)
+
+
 def emit_blocks(
     e: Elemental,
     result: Buffer,
@@ -85,25 +110,25 @@ def emit_blocks(
     steps: Steps | None = None,
 ) -> bool:
     """Transpose blocks through registers, and what they leave over element by element; of small arrays, blocks that
-    overlap leave nothing. False if vectors are too short,
-    dimensions are shorter than a block, or steps are not whole blocks.
+    overlap leave nothing. False if vectors are too short, dimensions are shorter than a block, or steps number a side
+    of the blocks and are not whole ones.
     """
     b, dims, size = e.b, result.dims, result.dtype.bytes
     slow, fast = crossing
-    least = LEAST_STREAMED if result.shape.bytes >= STREAMED else LEAST_SIDE
-    block = block_for(size, dims[fast], b.vector_bits, least)
-    if block is None or dims[slow] < block.height or dims[fast] < block.width or result.argument == source.argument:
+    block = _block_of(b, result, crossing)
+    if block is None or result.argument == source.argument:
         return False
-    if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % block.height):
+    if steps is not None and not _numbers_blocks(steps.partition, crossing, block):
         return False
+    apart = steps is None or steps.dimensions != crossing[:1]
     ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
     strides = [0] * len(dims)  # of the source, along the result's dimensions
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
-    shifted = steps is None and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
+    shifted = apart and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
     loops, offset_from, offset_to = (
-        _shifted_loops(b, result, strides, crossing, block)
+        _shifted_loops(b, result, strides, crossing, block, steps)
         if shifted
         else _block_loops(b, result, strides, crossing, block, ends, steps)
     )
@@ -135,19 +160,45 @@ def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int])
     return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
 
 
+def _outer_loops(
+    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], steps: Steps | None
+) -> tuple[list[Loop], list[Index]]:
+    """Open loops over the dimensions that are no side of a block, those that steps number first. Also returns the
+    offsets in source and result.
+    """
+    loops: list[Loop] = []
+    places: dict[int, Index] = {}
+    if steps is not None and steps.dimensions != crossing[:1]:
+        loop, found = open_steps(b, steps, [result.dims[d] for d in steps.dimensions])
+        loops.append(loop)
+        places.update(zip(steps.dimensions, found, strict=True))
+    for d in reversed(result.shape.minor_to_major):
+        if d not in crossing and d not in places and result.dims[d] != 1:
+            loops.append(b.open_loop(0, result.dims[d], 1))
+            places[d] = loops[-1].index
+    offsets: list[Index] = [0, 0]
+    for d, place in places.items():
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(place, stride))
+    return loops, offsets
+
+
 def _shifted_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], block: Block
+    b: Builder,
+    result: Buffer,
+    strides: Sequence[int],
+    crossing: tuple[int, int],
+    block: Block,
+    steps: Steps | None,
 ) -> tuple[list[Loop], Index, Index]:
     """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
     slow, fast = crossing
-    order = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and result.dims[d] != 1]
-    loops: list[Loop] = []
-    offsets: list[Index] = [0, 0]
-    for d in (*order, fast, slow):
-        size, side = result.dims[d], {slow: block.height, fast: block.width}.get(d, 1)
+    loops, offsets = _outer_loops(b, result, strides, crossing, steps)
+    for d in (fast, slow):
+        size, side = result.dims[d], block.height if d == slow else block.width
         loops.append(b.open_loop(0, size, side))
         at: Index = loops[-1].index
-        if d in crossing and size % side:
+        if size % side:
             at = b.binary("minsi", loops[-1].index, size - side)
         for k, stride in enumerate((strides[d], result.strides[d])):
             offsets[k] = b.add(offsets[k], b.mul(at, stride))
@@ -169,9 +220,7 @@ def _block_loops(
     """
     slow, fast = crossing
     dims = result.dims
-    outer = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and dims[d] != 1]
-    loops: list[Loop] = []
-    offsets: list[Index] = [0, 0]
+    loops, offsets = _outer_loops(b, result, strides, crossing, steps)
 
     def open_loop(d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
         loops.append(b.open_loop(lower, upper, step, unroll=unroll))
@@ -179,13 +228,12 @@ def _block_loops(
             offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
         return loops[-1].index
 
-    for d in outer:
-        open_loop(d, 0, dims[d], 1)
-    lower, upper = bounds(b, steps, dims[slow])
+    sided = steps if steps is not None and steps.dimensions == crossing[:1] else None
+    lower, upper = bounds(b, sided, dims[slow])
     if ends[0] < dims[slow]:
         upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
     band = min(BAND, ends[0])
-    whole = ends[0] % band == 0 and (steps is None or steps.partition.least % band == 0)
+    whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
     open_loop(fast, 0, ends[1], block.line)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)

@@ -62,3 +62,37 @@ def test_blocks_have_no_more_rows_than_a_set_of_the_cache_has_lines():
     options = EmitOptions(Target.level("x86-64-v4"), ranges=False)
     text = legacy.emit(plan(optimize(parse_module(transpose("f32", 512, 512)))).kernels, options).llvm_ir
     assert "shufflevector <8 x float>" in text and "shufflevector <16 x float>" not in text
+
+
+SIDES = ((1, 9), (3, 7), (7, 8), (8, 9), (9, 17), (15, 16), (17, 31), (63, 65), (64, 67), (71, 127), (5, 4099))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", ["s8", "bf16", "f32", "f64", "c128"])
+def test_values_of_sides_around_blocks(dtype: str, level: str):
+    name = level.replace("-", "_")
+    with code_for(level):
+        for rows, columns in SIDES:
+            for a, b in ((rows, columns), (columns, rows)):
+                check(batched(dtype, a, b, f"b{a}_{b}_{name}"), stacks=("evaluator", "legacy"))
+
+
+def batched(dtype: str, rows: int, columns: int, name: str = "m") -> str:
+    count = 4500 // (rows * columns) + 2
+    shape = f"{dtype}[{count},{columns},{rows}]"
+    body = f"  p = {dtype}[{count},{rows},{columns}] parameter(0)\n"
+    return f"HloModule {name}\nENTRY e {{\n{body}  ROOT r = {shape} transpose(p), dimensions={{0,2,1}}\n}}\n"
+
+
+@pytest.mark.parametrize(("rows", "columns", "blocks"), [(31, 63, True), (8, 9, True), (16, 8, True), (7, 63, False)])
+def test_blocks_of_sides_that_they_do_not_divide_overlap(rows: int, columns: int, blocks: bool):
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=False)
+    text = legacy.emit(plan(optimize(parse_module(batched("f32", rows, columns)))).kernels, options).llvm_ir
+    assert ("load <8 x float>" in text) == blocks
+
+
+def test_steps_of_rows_of_any_length_divide_for_each_row_alone():
+    """Not for each element, which LLVM would not vectorise."""
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
+    made = legacy.emit(plan(optimize(parse_module(transpose("f32", 100003, 5)))).kernels, options)
+    assert made.ranged and "udiv" in made.llvm_ir and "urem" not in made.llvm_ir

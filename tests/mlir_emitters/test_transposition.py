@@ -84,7 +84,7 @@ def test_streaming_stores_write_lines_or_few_rows(dtype, side, half_lines, lines
         ("f32", 256, 8),
         ("bf16", 256, 8),
         ("s8", 256, 16),
-        ("f32", 512, 16),
+        ("f32", 512, 8),
         ("f64", 512, 8),
         ("bf16", 512, 8),
         ("s8", 512, 16),
@@ -125,3 +125,41 @@ def test_steps_are_whole_blocks():
     options = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v3", "+avx2,+fma", 256), ranges=True)
     emitted = emitter("mlir").emit([request], replace(options, keep_stages=True))
     assert emitted.ranged and "vector.shuffle" in dict(emitted.stages)["mlir"]
+
+
+@pytest.mark.parametrize(
+    ("dims", "result", "order", "ranged"),
+    [
+        ("17,31,29,63", "17,29,63,31", "0,2,3,1", True),  # steps number no side of a block
+        ("7,11,13,17,19", "19,13,7,17,11", "4,2,0,3,1", False),  # they would number one, and others
+    ],
+)
+def test_steps_do_not_keep_from_blocks(dims: str, result: str, order: str, ranged: bool):
+    (request,) = plan(optimize(parse_module(transpose("f32", dims, result, order)))).kernels
+    assert request.partition is not None and len(request.partition.dimensions) > 1
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True, keep_stages=True)
+    emitted = emitter("mlir").emit([request], options)
+    assert bool(emitted.ranged) == ranged and "vector.load" in dict(emitted.stages)["mlir"]
+
+
+SIDES = ((1, 9), (3, 7), (7, 8), (8, 9), (9, 17), (15, 16), (17, 31), (63, 65), (71, 127))
+
+
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtype", ["s8", "bf16", "f32", "f64", "c128"])
+def test_values_of_sides_around_blocks(dtype: str, level: str):
+    name = level.replace("-", "_")
+    with code_for(level):
+        for rows, columns in SIDES:
+            for a, b in ((rows, columns), (columns, rows)):
+                check(transpose(dtype, f"5,{a},7,{b}", f"5,7,{b},{a}", "0,2,3,1", f"b{a}_{b}_{name}"))
+
+
+def test_steps_of_rows_of_any_length_divide_for_each_row_alone():
+    """Not for each element, which LLVM would not vectorise."""
+    (request,) = plan(optimize(parse_module(transpose("f32", "100003,5", "5,100003")))).kernels
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True, keep_stages=True)
+    emitted = emitter("mlir").emit([request], options)
+    assert emitted.ranged
+    text = dict(emitted.stages)["mlir"]
+    assert len(re.findall(r"arith\.div[us]i", text)) == 2 and "arith.rem" not in text
