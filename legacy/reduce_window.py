@@ -241,8 +241,8 @@ def emit_pool(
 
 
 def _unroll(instruction: Instruction, width: int) -> Unroll:
-    """The mode of a loop over a block. LLVM unrolls those over narrow ones first: sums stay in registers; maxima, which
-    are selections, become scalars that SLP does not join.
+    """The mode of a loop over a block. LLVM unrolls those over narrow ones first: sums stay in registers, and SLP joins
+    them; of maxima it makes vectors along the window, which gather.
     """
     selects = single_op(instruction) in (Op.MAXIMUM, Op.MINIMUM)
     return over_columns(width) if selects and width < BLOCK else Unroll.FREELY
@@ -267,7 +267,8 @@ def _pool_block(
             places[d] = axis.place(code, positions[d], loops[-1].index)
     axis = axes[column]
     tap = code.loop(axis.window)
-    each = code.range(*axis.positions(code, tap.index, (start, code.add(start, width))), unroll=_unroll(instruction, width))
+    block = axis.positions(code, tap.index, (start, code.add(start, width)))
+    each = code.range(*block, unroll=_unroll(instruction, width))
     places[column] = axis.place(code, each.index, tap.index)
     value = e.value(source, Index.at(code, source.shape, places))
     slot = code.subtract(each.index, start)

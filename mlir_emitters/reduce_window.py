@@ -293,7 +293,7 @@ class Pool:
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, dtype = self.b, self.node.output.dtype
-        # SLP joins no selections of unrolled loops; sums stay in registers there.
+        # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
         selects = lone_op(self.node) in (Op.MAXIMUM, Op.MINIMUM)
         unroll = Unroll.VECTORIZED if selects and width < UNROLLED else Unroll.ANY
         slots = [b.alloca(v.type, width, 64) for v in start]

@@ -114,6 +114,7 @@ window={{size=1x{size}x{size}x1 stride=1x{stride}x{stride}x1}}, to_apply=fold"""
 
 POOLING.hlo("max_pool_3x3_stride_2", _pool("maximum", (1, 113, 113, 64), 3, 2))
 POOLING.hlo("max_pool_2x2", _pool("maximum", (8, 56, 56, 64), 2, 2))
+POOLING.hlo("max_pool_5x5_33", _pool("maximum", (2, 57, 59, 33), 5, 1))
 POOLING.hlo("sum_pool_7x7", _pool("add", (1, 56, 56, 64), 7, 1))
 
 
