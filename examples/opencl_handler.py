@@ -14,7 +14,7 @@ import testbed
 from testbed.backends.accelerator.build import build_device_code
 from testbed.backends.accelerator.targets import SPIRV
 from testbed.backends.base import CompileOptions
-from testbed.backends.opencl.library import candidates
+from testbed.backends.opencl.library import candidates, devices
 from testbed.ffi.static_library import register_symbols
 from testbed.hlo.verify.verifier import verify
 from testbed.migration.choose import emit_for
@@ -69,6 +69,9 @@ def compiled(stack: str):
 
 
 def main() -> None:
+    found, why = devices()
+    if not found:
+        raise SystemExit(f"no OpenCL device: {why}")
     with tempfile.TemporaryDirectory() as folder:
         register_symbols(built(Path(folder)), {"guide.add": "custom_call"}, platform="opencl")
         b, c = np.arange(128, dtype=np.float32), np.arange(2048, dtype=np.float32)

@@ -219,7 +219,7 @@ MLIR: tuple[Fault, ...] = (
         [
             Edit(
                 "mlir_emitters.sort",
-                "RowSort.merge_passes",
+                "RowSort.merge_pass",
                 'b.binary("addi", pair, b.add(length, -1))',
                 'b.binary("addi", pair, b.add(length, -2))',
             )

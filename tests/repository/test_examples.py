@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ...backends.opencl.library import devices
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "examples").glob("*/module.hlo"))
 SCRIPTS = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ("__init__", "make", "programs"))
@@ -47,19 +49,18 @@ def test_making_them_again_changes_nothing():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(
-            path,
-            id=path.stem,
-            marks=[pytest.mark.xla, pytest.mark.skipif(not HAS_JAX, reason="needs ./testbed setup --xla")]
-            if "import jax" in path.read_text(encoding="utf-8")
-            else [],
-        )
-        for path in SCRIPTS
-    ],
-)
+def marks_of(script: Path) -> list:
+    """What an example needs."""
+    text, marks = script.read_text(encoding="utf-8"), []
+    if "import jax" in text or "jaxlib" in text:
+        marks += [pytest.mark.xla, pytest.mark.skipif(not HAS_JAX, reason="needs ./testbed setup --xla")]
+    if 'platform="opencl"' in text:
+        found, why = devices()
+        marks.append(pytest.mark.skipif(not found, reason=f"platform opencl: {why}"))
+    return marks
+
+
+@pytest.mark.parametrize("script", [pytest.param(path, id=path.stem, marks=marks_of(path)) for path in SCRIPTS])
 def test_a_program_of_the_examples_runs_and_checks_itself(script, capsys):
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out and "assert" in script.read_text(encoding="utf-8")
