@@ -1,7 +1,8 @@
 """Copy operands of products whose free or contracted dimensions are not one dimension in memory, as XLA's DotDecomposer
 does: then they are matrices, and tiles of both stacks take them.
 
-A copy is a transposition: the batch dimensions first, of the other two groups that with the fastest dimension last.
+A copy is a transposition: the batch dimensions first, of the other two groups that with the fastest dimension last. Few
+columns are copied, too, so that they lie along the depth. Contracted dimensions that are adjacent become one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ LARGE = 1 << 18
 FAR = 64
 """Elements of a batch that lie between two of a matrix, from which it is copied."""
 
+FEW_COLUMNS, DEEP = 8, 32
+"""Columns that fill no vector, and the depth from which they are copied, so that a product is a sum along two rows."""
+
 LEAST_USES = 4
 """How often each element of a copy is read, at least: a copy reads and writes it."""
 
@@ -53,15 +57,22 @@ def with_copies(i: Instruction, b: Builder) -> Instruction | None:
 
     order = min(orders, key=lambda o: sum(sides[n].x.shape.size for n in scattered(o)))
     copied = scattered(order)
-    if not copied or any(sides[1 - n].size(sides[1 - n].free) < LEAST_USES for n in copied):
+    if any(sides[1 - n].size(sides[1 - n].free) < LEAST_USES for n in copied):
         return None
-    operands, named = [], {}
-    for n, (name, side) in enumerate(zip(SIDES, sides, strict=True)):
-        made = replace(side, contracted=tuple(p[n] for p in order))
-        made = made.copied(b) if n in copied else made
-        operands.append(made.x)
-        named |= {f"{name}_batch_dims": made.batch or None, f"{name}_contracting_dims": made.contracted}
-    return b.add(with_attributes(i, **named).replace(name=b.names.fresh(i.name), operands=tuple(operands)))
+    narrow = not copied and sides[0].is_row_by(sides[1])
+    if narrow:
+        copied = [1]
+    made = [replace(side, contracted=tuple(p[n] for p in order)) for n, side in enumerate(sides)]
+    made = [side.copied(b, along=narrow) if n in copied else side for n, side in enumerate(made)]
+    if all(side.is_joined for side in made):
+        made = [side.joined(b) for side in made]
+    elif not copied:
+        return None
+    named: dict[str, object] = {}
+    for name, side in zip(SIDES, made, strict=True):
+        named |= {f"{name}_batch_dims": tuple(side.batch) or None, f"{name}_contracting_dims": tuple(side.contracted)}
+    operands = tuple(side.x for side in made)
+    return b.add(with_attributes(i, **named).replace(name=b.names.fresh(i.name), operands=operands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +100,31 @@ class _Side:
         far = self.fastest in self.batch and self.x.shape.dims[self.fastest] >= FAR
         return not are_one(self.x.shape, contracted) or (large and (far or not are_one(self.x.shape, self.free)))
 
-    def copied(self, b: Builder) -> _Side:
-        inner = [self.free, self.contracted] if self.fastest in self.contracted else [self.contracted, self.free]
-        places = [*self.batch, *inner[0], *inner[1]]
+    def is_row_by(self, columns: _Side) -> bool:
+        """Whether rows of this operand lie along its depth, and the few columns of the other one do not."""
+        few = 1 < columns.size(columns.free) < FEW_COLUMNS <= self.size(self.free)
+        deep = self.size(self.contracted) >= DEEP
+        return few and deep and self.fastest in self.contracted and columns.fastest not in columns.contracted
+
+    def copied(self, b: Builder, along: bool) -> _Side:
+        """A transposed copy. along: with the depth last; else what has the fastest dimension is last."""
+        along = along or self.fastest in self.contracted
+        places = [*self.batch, *(self.free if along else self.contracted), *(self.contracted if along else self.free)]
         batch, contracted, free = ([places.index(d) for d in g] for g in (self.batch, self.contracted, self.free))
-        return _Side(b.transpose(self.x, places), tuple(batch), tuple(contracted), tuple(free))
+        return _Side(b.transpose(self.x, places), batch, contracted, free)
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether several contracted dimensions can be one by a reshape."""
+        first, count = self.contracted[0], len(self.contracted)
+        return count > 1 and self.x.shape.is_row_major and list(self.contracted) == list(range(first, first + count))
+
+    def joined(self, b: Builder) -> _Side:
+        first, gone = self.contracted[0], len(self.contracted) - 1
+        dims = self.x.shape.dims
+        x = b.reshape(self.x, (*dims[:first], self.size(self.contracted), *dims[first + gone + 1 :]))
+        batch, free = ([d - gone * (d > first) for d in g] for g in (self.batch, self.free))
+        return _Side(x, batch, [first], free)
 
 
 def _in_memory_order(pairs: Sequence[tuple[int, int]], n: int, shape: Shape) -> list[tuple[int, int]]:

@@ -76,6 +76,26 @@ def test_stays(case: str):
     assert Op.TRANSPOSE not in {i.opcode for i in run(case, *PASSES).entry.instructions}
 
 
+@pytest.mark.parametrize(
+    "case, copies, dims",
+    [
+        (text("f32[50,64]", "f32[64,3]", "f32[50,3]", "1:0"), 1, (3, 64)),
+        (text("f32[2,50,64]", "f32[2,64,3]", "f32[2,50,3]", "2:1", "0:0"), 1, (2, 3, 64)),
+        (text("f32[50,8,8]", "f32[8,8,7]", "f32[50,7]", "1,2:0,1"), 1, (7, 64)),
+        (text("f32[50,8,8]", "f32[8,8,9]", "f32[50,9]", "1,2:0,1"), 0, (64, 9)),  # a vector of columns
+        (text("f32[64,50]", "f32[64,3]", "f32[50,3]", "0:0"), 0, (64, 3)),  # rows lie across
+        (text("f32[50,64]", "f32[3,64]", "f32[50,3]", "1:1"), 0, (3, 64)),
+        (text("f32[700,24]", "f32[24,3]", "f32[700,3]", "1:0"), 0, (24, 3)),  # short sums
+        (text("f32[7,999]", "f32[999,3]", "f32[7,3]", "1:0"), 0, (999, 3)),  # few rows
+    ],
+)
+def test_few_columns_lie_along_the_depth(monkeypatch, case: str, copies: int, dims: tuple[int, ...]):
+    monkeypatch.setattr(copy_dot_operands, "LEAST_PRODUCTS", 1)
+    changed = same(case, fill(parse_module(case), 1, high=3), *PASSES, exact=True)
+    assert [i.opcode for i in changed.entry.instructions].count(Op.TRANSPOSE) == copies
+    assert changed.entry.root.operands[1].shape.dims == dims
+
+
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "s32", "c64"])
 def test_stacks_read_the_copies(stack: str, dtype: str):
