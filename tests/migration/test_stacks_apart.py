@@ -64,7 +64,7 @@ EQUAL = {
     ): "in legacy the passes over columns in a partial sum, in MLIR nodes that are worth one copy of code",
     ("reduce_window.py", 4): "running sums side by side: the latency of an addition in cycles, a fact about processors",
     ("reduce_window.py", 8): "the least results that are worth a block's loops",
-    ("reduce_window.py", 64): "in legacy a block, in MLIR iterations that LLVM no longer unrolls before it makes vectors",
+    ("reduce_window.py", 64): "in legacy a block, in MLIR iterations that LLVM unrolls no more before it makes vectors",
 }
 """(File, number): module-level numbers that stand in files of one name in both stacks."""
 
