@@ -57,7 +57,7 @@ SCRATCH: dict[Op, Callable[[Instruction], int]] = {
 """Upper bound, by opcode, of the bytes that the kernel of an unnested op uses; other ops use none."""
 
 COUNTING: dict[Op, Callable[[Instruction], int]] = {Op.SORT: sort_counts}
-"""Bytes behind these, by opcode."""
+"""Bytes behind those of SCRATCH, by opcode."""
 
 
 def scratch_bound(instruction: Instruction) -> int:

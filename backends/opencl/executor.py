@@ -57,7 +57,7 @@ class KernelHandle:
         weakref.finalize(self, program.device.clReleaseKernel, value).atexit = False
 
     def forget(self, freed: int) -> None:
-        """Forget the arguments if blocks were given back since: so many in all."""
+        """Forget the arguments if blocks were given back since. freed: how many were given back in all."""
         if freed != self.freed:
             self.given.clear()
             self.freed = freed

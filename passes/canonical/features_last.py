@@ -6,7 +6,6 @@ A vector holds features of one position: both stacks would read images of the fi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from ...hlo.attributes import ConvolutionDims
 from ...hlo.ir import Instruction, Module
@@ -55,8 +54,4 @@ def with_features_last(i: Instruction, b: Builder) -> Instruction | None:
     shape = array(i.shape.dtype, *(i.shape.dims[k] for k in order))
     changed = with_attributes(i, dim_labels=labels)
     made = b.add(changed.replace(name=b.names.fresh(i.name), operands=(images, weights), shape=shape))
-    return b.op(Op.TRANSPOSE, i.shape, made, dimensions=_inverse(order))
-
-
-def _inverse(order: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
+    return b.op(Op.TRANSPOSE, i.shape, made, dimensions=tuple(order.index(k) for k in range(len(order))))
