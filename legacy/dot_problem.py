@@ -188,8 +188,7 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
     """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
-    batches = DotDims.of(instruction).lhs_batch
-    if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
+    if all(d < len(DotDims.of(instruction).lhs_batch) for d in partition.dimensions):
         return True
     if positions_of_step(instruction, partition, columns=False) is not None:
         return True

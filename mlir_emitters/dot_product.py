@@ -4,16 +4,18 @@ steps of a partition the loops over tiles can compute.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..hlo.dtypes import DType
 from ..planning.partition import Partition
-from .builder import Builder
+from .builder import Builder, Index, Loop
 from .dot import accumulator_of
 from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import COMPUTE, IN_VECTORS, TILED
 from .graph import Buffer, Node
+from .ranges import Steps, bounds, positions_of
 
 LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
 TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
@@ -74,6 +76,30 @@ def positions_of_step(dimension: Dimension, partition: Partition) -> int:
     return dimension.size // partition.extent if places[: len(partition.dimensions)] == partition.dimensions else 0
 
 
+def loops_of_steps(outer: Sequence[Dimension], partition: Partition) -> int:
+    """How many of the loops around tiles the steps number together; 0 if they number none, or a part of several."""
+    places: tuple[int, ...] = ()
+    for count, dimension in enumerate(outer, 1):
+        places += tuple(d for d, _ in dimension.places)
+        if places == partition.dimensions or (count == 1 and positions_of_step(dimension, partition)):
+            return count
+    return 0
+
+
+def open_loops(b: Builder, outer: Sequence[Dimension], steps: Steps | None) -> tuple[list[Loop], list[Index]]:
+    """(The loops around tiles, of which one runs over the steps; the place along each dimension)."""
+    sizes = [d.size for d in outer]
+    count = 0 if steps is None else loops_of_steps(outer, steps.partition)
+    loops, places = list[Loop](), list[Index]()
+    if count:
+        loops.append(b.open_loop(*bounds(b, steps, math.prod(sizes[:count]))))
+        places = positions_of(b, loops[0].index, sizes[:count])
+    for size in sizes[count:]:
+        loops.append(b.open_loop(0, size))
+        places.append(loops[-1].index)
+    return loops, places
+
+
 def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partition: Partition) -> bool:
     """Whether a tiled product can compute some of the steps: batches, rows, or groups of columns of whole vectors."""
     product = product_of(b, node, result, vector_bits)
@@ -83,5 +109,4 @@ def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partit
     columns = positions_of_step(product.column, partition) * partition.least
     if columns:
         return columns % (vector_bits // (8 * wide.bytes)) == 0
-    first = product.outer[0] if product.outer else product.row
-    return positions_of_step(first, partition) > 0 or positions_of_step(product.row, partition) > 0
+    return loops_of_steps(product.outer, partition) > 0 or positions_of_step(product.row, partition) > 0

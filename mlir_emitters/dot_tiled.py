@@ -25,7 +25,7 @@ from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_operands import Block, Operands, is_readable
-from .dot_product import Product, positions_of_step, product_of
+from .dot_product import Product, open_loops, positions_of_step, product_of
 from .dot_tile import CACHE_LINE, Tile
 from .dot_words import Words
 from .elemental import Elemental, Indices
@@ -121,7 +121,7 @@ class Matmul:
         of_step: int = 0,
         rows_of_step: int = 0,
     ):
-        """of_step, rows_of_step: the columns or the rows of a step; both 0 if it is of the first loop around."""
+        """of_step, rows_of_step: the columns or the rows of a step; both 0 if it is of loops around."""
         self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
         self.outer = product.outer
         self.row, self.column, self.depth = product.row, product.column, product.depth
@@ -175,12 +175,11 @@ class Matmul:
     def emit(self) -> None:
         b = self.b
         offsets: list[Index] = [0, 0, 0]
-        loops = []
         inside = self.of_step or self.rows_of_step
-        for number, d in enumerate(self.outer):
-            loops.append(b.open_loop(*bounds(b, None if number or inside else self.steps, d.size)))
-            self.coordinates |= d.split(b, loops[-1].index)
-            offsets = [b.add(o, b.mul(loops[-1].index, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
+        loops, places = open_loops(b, self.outer, None if inside else self.steps)
+        for d, place in zip(self.outer, places, strict=True):
+            self.coordinates |= d.split(b, place)
+            offsets = [b.add(o, b.mul(place, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
         if self.rows_of_step:
             self._row_blocks(offsets)
         else:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..hlo.analysis.cost_analysis import CostAnalysis
 from ..hlo.analysis.rows import rows_of_body
-from ..hlo.analysis.windows import running
+from ..hlo.analysis.windows import running, window_of
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
@@ -41,15 +41,25 @@ of reading a matrix once, and chunks of 64 columns read pieces of its rows that 
 FEW_ROWS = 4
 """Rows of a product from which on it reads the matrix several times, or keeps a part of it in a cache."""
 
+COLUMN_GRAINS = (64, 32, 16)
+"""Columns of a product in a chunk of columns: multiples of the first of these that gives two chunks, so that panels
+have whole vectors.
+"""
+
 PRODUCT_ROWS = 32
 """Rows of a product in a chunk of rows, at least: each chunk reads all columns, which a stack may copy into panels."""
 
 WITHOUT_GRAIN = frozenset({Op.CONVOLUTION, Op.SORT, Op.TOPK})
 """Ops with much work in a step, and no tiles along the steps."""
 
+TOGETHER = 4
+"""Positions along a dimension from which stacks compute several of a convolution together: along rows of the images, or
+between images where these are smaller. Steps along it would be refused.
+"""
+
 FEWEST_ROWS = 4
-"""Rows of images from which a convolution is split between them only: both stacks compute several positions of a row
-together, so that steps along it would be refused. With fewer, few threads would have work.
+"""Positions along the others from which a convolution is split between them only. With fewer, few threads would have
+work.
 """
 
 PIECES = 64
@@ -108,15 +118,13 @@ class Partition:
 
 def partition_of(kernel: Instruction) -> Partition | None:
     """The partition of an unnested op or a fusion; None if it cannot be split or is too small to benefit."""
-    shapes = [shape for _, shape in kernel.shape.leaves()]
-    if not shapes or any(not s.is_array or s.is_dynamic or s.dims != shapes[0].dims for s in shapes):
-        return None
-    if any(s.strides != shapes[0].strides for s in shapes):
-        return None
-    ops = _opcodes(kernel)
-    pieces = FEW_PIECES if Op.CONVOLUTION in ops else PIECES
-    dimensions, extent = _outer(shapes[0], _independent(kernel), Op.DOT in ops, pieces)
     work = _work(kernel)
+    if not _are_alike(shapes := [shape for _, shape in kernel.shape.leaves()]):
+        rows = _rows(kernel)
+        return None if rows is None else _of_rows(kernel, rows, work)
+    ops = _opcodes(kernel)
+    crossed = _crossed(kernel)
+    dimensions, extent = _dimensions(kernel, shapes[0], ops, crossed)
     if extent < 2 or work < 2 * CHUNK:
         return None
     grain = _grain(extent, ops)
@@ -125,18 +133,39 @@ def partition_of(kernel: Instruction) -> Partition | None:
         if not dimensions:
             return None
         grain = _grain(extent, ops)
-    if _crosses(kernel, dimensions):
+    if crossed in dimensions:
         grain = max(grain, GRAINS[1])
-    if _takes_rows(kernel, dimensions):
+    if _takes(kernel, dimensions, rows=True):
         grain = max(grain, PRODUCT_ROWS)
+    if _takes(kernel, dimensions, rows=False):
+        grain = max(grain, next((n for n in COLUMN_GRAINS if 2 * n <= extent), grain))
     if _streams_columns(kernel, dimensions):
         grain = max(grain, min(STREAMED, extent // GRAINS_IN_EXTENT) // GRAINS[0] * GRAINS[0])
     least = grain * max(1, math.ceil(max(CHUNK / work, 1 / _most_chunks(kernel, dimensions)) * extent / grain))
-    if 2 * least > extent:
+    return None if 2 * least > extent else Partition(dimensions, extent, _even(extent, least, grain))
+
+
+def _are_alike(shapes: Sequence[Shape]) -> bool:
+    """Whether all are arrays of the same dimensions and strides; there is one at least."""
+    if not shapes or any(not s.is_array or s.is_dynamic for s in shapes):
+        return False
+    return all(s.dims == shapes[0].dims and s.strides == shapes[0].strides for s in shapes)
+
+
+def _of_rows(kernel: Instruction, rows: Partition, work: float) -> Partition | None:
+    """The partition of a row kernel whose results have several shapes: an array, and a number of each of its rows."""
+    if work < 2 * CHUNK:
         return None
+    grain = _grain(rows.extent, _opcodes(kernel))
+    least = grain * max(1, math.ceil(CHUNK / work * rows.extent / grain))
+    return None if 2 * least > rows.extent else replace(rows, least=_even(rows.extent, least, grain))
+
+
+def _even(extent: int, least: int, grain: int) -> int:
+    """The least chunk nearest to this one, half of it or more, of which the extent is a multiple; or else this one."""
     sizes = range(-(-least // (2 * grain)) * grain, min(2 * least, extent // 2) + 1, grain)
     even = [size for size in sizes if extent % size == 0]
-    return Partition(dimensions, extent, min(even, key=lambda size: abs(size - least), default=least))
+    return min(even, key=lambda size: abs(size - least), default=least)
 
 
 def _most_chunks(kernel: Instruction, dimensions: Sequence[int]) -> float:
@@ -176,26 +205,23 @@ def _streams_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
     return few and _fastest(result) in dimensions
 
 
-def _takes_rows(kernel: Instruction, dimensions: Sequence[int]) -> bool:
-    """Whether chunks are rows of a product, not whole products of a batch nor columns."""
-    result = next(shape for _, shape in kernel.shape.leaves())
+def _takes(kernel: Instruction, dimensions: Sequence[int], rows: bool) -> bool:
+    """Whether chunks are rows, or columns, of a product, not whole products of a batch."""
     body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
-    batches = [len(i.attributes.get("lhs_batch_dims", ())) for i in body if i.opcode is Op.DOT]
-    return _fastest(result) not in dimensions and any(max(dimensions) >= count for count in batches)
+    return any(not {*dimensions}.isdisjoint(_roles(i)[1 if rows else 2]) for i in body if i.opcode is Op.DOT)
 
 
-def _crosses(kernel: Instruction, dimensions: Sequence[int]) -> bool:
-    """Whether steps are along a dimension in which an operand is contiguous and the results are not: then each chunk
-    reads a part of every line of the operand.
+def _crossed(kernel: Instruction) -> int:
+    """The dimension of the results in which an operand is contiguous, if the results are not; -1 if there is none. Of
+    chunks along it each reads a part of every line of the operand.
     """
     result = next(shape for _, shape in kernel.shape.leaves())
     body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
     for i in body:
-        if i.opcode is Op.TRANSPOSE and i.shape.dims == result.dims:
-            source = _fastest(i.operands[0].shape)
-            if source >= 0 and i.dimensions.index(source) in {*dimensions} - {_fastest(result)}:
-                return True
-    return False
+        source = _fastest(i.operands[0].shape) if i.opcode is Op.TRANSPOSE and i.shape.dims == result.dims else -1
+        if source >= 0 and i.dimensions.index(source) != _fastest(result):
+            return i.dimensions.index(source)
+    return -1
 
 
 def _fastest(shape: Shape) -> int:
@@ -213,6 +239,17 @@ def _grain(extent: int, ops: frozenset[Op]) -> int:
 
 def _opcodes(kernel: Instruction) -> frozenset[Op]:
     return kernel.called()[0].opcodes if kernel.opcode is Op.FUSION else frozenset((kernel.opcode,))
+
+
+def _dimensions(kernel: Instruction, shape: Shape, ops: frozenset[Op], crossed: int) -> tuple[tuple[int, ...], int]:
+    """(the dimensions to split, their extent). Not the crossed one if no tiles divide it and the others suffice."""
+    independent = _independent(kernel, RULES)
+    skips = not ops.isdisjoint((Op.DOT, Op.CONVOLUTION))
+    if crossed >= 0 and shape.dims[crossed] % GRAINS[-1]:
+        others = math.prod(n for d, n in enumerate(shape.dims) if d not in (crossed, _fastest(shape)))
+        if others >= FEW_PIECES:
+            independent, skips = [a and d != crossed for d, a in enumerate(independent)], True
+    return _outer(shape, independent, skips, FEW_PIECES if Op.CONVOLUTION in ops else PIECES)
 
 
 def _outer(shape: Shape, independent: Sequence[bool], skips: bool, pieces: int) -> tuple[tuple[int, ...], int]:
@@ -245,16 +282,16 @@ def _work(kernel: Instruction) -> float:
     return max(cost.flops + TRANSCENDENTAL * cost.transcendentals, cost.bytes / BYTES)
 
 
-def _independent(kernel: Instruction) -> Sequence[bool]:
+def _independent(kernel: Instruction, rules: Mapping[Op, SplitRule]) -> Sequence[bool]:
     """For each dimension of the results: whether elements at different positions along it are independent."""
     rank = next(shape.rank for _, shape in kernel.shape.leaves())
     if kernel.opcode is not Op.FUSION:
-        rule = RULES.get(kernel.opcode)
+        rule = rules.get(kernel.opcode)
         return rule(kernel, rank) if rule is not None else [False] * rank
-    return _of_body(kernel.called()[0], rank)
+    return _of_body(kernel.called()[0], rank, rules)
 
 
-def _of_body(body: Computation, rank: int) -> Sequence[bool]:
+def _of_body(body: Computation, rank: int, rules: Mapping[Op, SplitRule]) -> Sequence[bool]:
     """`_independent` for a fusion: the dimensions that all its ops allow; a row kernel is split between rows."""
     rows = rows_of_body(body) if body.root.opcode is not Op.REDUCE else None
     roots = body.root.operands if body.root.opcode is Op.TUPLE else (body.root,)
@@ -270,7 +307,7 @@ def _of_body(body: Computation, rank: int) -> Sequence[bool]:
     for i in body.instructions:
         if i.opcode in BY_ELEMENT:
             continue
-        rule = RULES.get(i.opcode)
+        rule = rules.get(i.opcode)
         leaf = next(shape for _, shape in i.shape.leaves())
         if rule is None or leaf.dims != result.dims:
             return [False] * rank
@@ -299,21 +336,29 @@ def _all(_: Instruction, rank: int) -> Sequence[bool]:
 def _dot(i: Instruction, rank: int) -> Sequence[bool]:
     """Many batches; or else the dimensions of the operand whose elements are adjacent in the result, if they are many
     or there are few rows, because a stack that copies that operand into panels does so once for all rows; or else
-    batches and rows.
+    rows, of all batches; or else batches.
     """
-    batches = len(i.attributes.get("lhs_batch_dims", ()))
-    contracted = len(i.attributes.get("lhs_contracting_dims", ()))
-    middle = i.operands[0].shape.rank - contracted
-    roles = [range(batches), range(batches, middle), range(middle, rank)]
-    fastest = next((d for d in i.shape.minor_to_major if i.shape.dims[d] != 1), rank - 1)
-    columns = roles[1] if fastest in roles[1] else roles[2]
-    sizes = {role: math.prod(i.shape.dims[d] for d in role) for role in roles}
-    if sizes[roles[0]] >= MANY_BATCHES:
-        return [d in roles[0] for d in range(rank)]
-    few = i.shape.size < 2 * PRODUCT_ROWS * sizes[columns] and sizes[columns] >= FEW_COLUMNS
-    if fastest not in roles[0] and (few or sizes[columns] >= MANY_COLUMNS):
-        return [d in columns for d in range(rank)]
-    return [d not in columns for d in range(rank)]
+    batches, rows, columns = _roles(i)
+    count, high, wide = (math.prod(i.shape.dims[d] for d in role) for role in (batches, rows, columns))
+    few = count * high < 2 * PRODUCT_ROWS and wide >= FEW_COLUMNS
+    fastest = _fastest(i.shape)
+    if count >= MANY_BATCHES:
+        inside = batches
+    elif fastest not in batches and (few or wide >= MANY_COLUMNS):
+        inside = columns
+    else:
+        inside = batches if fastest not in batches and count > 1 and high < 2 * PRODUCT_ROWS else rows
+    return [d in inside for d in range(rank)]
+
+
+def _roles(dot: Instruction) -> tuple[range, range, range]:
+    """The dimensions of a product's result: batches, rows, and columns, which are the free dimensions of that operand
+    whose elements are adjacent in the result.
+    """
+    batches = len(dot.attributes.get("lhs_batch_dims", ()))
+    middle = dot.operands[0].shape.rank - len(dot.attributes.get("lhs_contracting_dims", ()))
+    left, right = range(batches, middle), range(middle, dot.shape.rank)
+    return (range(batches), right, left) if _fastest(dot.shape) in left else (range(batches), left, right)
 
 
 def _window(scatter: Instruction) -> int:
@@ -331,11 +376,27 @@ def _scatter(i: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _convolution(i: Instruction, rank: int) -> Sequence[bool]:
-    """Not along rows of the images, if there are some."""
+    """Not along the dimension of which stacks compute several positions together, if there are others."""
     memory = list(reversed(i.shape.minor_to_major))
-    inner = max(i.attributes["dim_labels"].output_spatial, key=memory.index, default=rank)
-    rows = math.prod(i.shape.dims[d] for d in memory[: memory.index(inner)]) if inner < rank else 0
-    return [d != inner or rows < FEWEST_ROWS for d in range(rank)]
+    labels = i.attributes["dim_labels"]
+    covered = {d: _covered(i, n) for n, d in enumerate(labels.output_spatial)}
+    covered[labels.output_batch] = i.shape.dims[labels.output_batch]
+    spatial = sorted(labels.output_spatial, key=memory.index, reverse=True)
+    long = [d for d in (*spatial, labels.output_batch) if covered[d] >= TOGETHER]
+    inner = next(iter(long or spatial), rank)
+    others = math.prod(n for d, n in enumerate(i.shape.dims) if d not in (inner, labels.output_feature))
+    return [d != inner or others < FEWEST_ROWS for d in range(rank)]
+
+
+def _covered(convolution: Instruction, n: int) -> int:
+    """Positions along spatial dimension n of the result whose windows lie entirely in the input."""
+    labels, w = convolution.attributes["dim_labels"], window_of(convolution)[n]
+    size = convolution.operands[0].shape.dims[labels.input_spatial[n]]
+    if w.lhs_dilate > 1:
+        return 0
+    first = max(0, -(-w.pad_low // w.stride))
+    last = (size - 1 + w.pad_low - (w.size - 1) * w.rhs_dilate) // w.stride
+    return max(0, min(last + 1, convolution.shape.dims[labels.output_spatial[n]]) - first)
 
 
 def _sort(i: Instruction, rank: int) -> Sequence[bool]:
@@ -371,21 +432,22 @@ with state or effects.
 """
 
 
+ITEM_RULES = {**RULES, Op.DOT: _all}
+"""The same where each element is computed alone: no panels are made."""
+
+
 # --- for devices -----------------------------------------------------------------------------------------------------
 def finest_partition(kernel: Instruction) -> Partition | None:
     """The partition into the most steps of one element or row each, for devices; None if a kernel cannot be split.
 
-    All dimensions that are independent, outermost in memory first; a dot's, too: no panels are made there.
+    All dimensions that are independent, outermost in memory first.
     """
     rows = _rows(kernel)
     if rows is not None:
         return rows
-    shapes = [shape for _, shape in kernel.shape.leaves()]
-    if not shapes or any(not s.is_array or s.is_dynamic or s.dims != shapes[0].dims for s in shapes):
+    if not _are_alike(shapes := [shape for _, shape in kernel.shape.leaves()]):
         return None
-    if any(s.strides != shapes[0].strides for s in shapes):
-        return None
-    independent = [True] * shapes[0].rank if kernel.opcode is Op.DOT else _independent(kernel)
+    independent = _independent(kernel, ITEM_RULES)
     found: list[int] = []
     for d in reversed(shapes[0].minor_to_major):
         if not independent[d]:

@@ -48,7 +48,7 @@ def product_in_parts(i: Instruction, b: Builder) -> Instruction | None:
     read = lhs.shape.size + rhs.shape.size
     depth, dtype = lhs.shape.dims[contracted[0][0]], WIDE.get(i.shape.dtype, i.shape.dtype)
     widest = max(lhs.shape.size, rhs.shape.size) // max(depth, 1)
-    if read < LARGE or not 1 < i.shape.size <= FEW or depth < DEEP * widest:
+    if read < LARGE or not 0 < i.shape.size <= FEW or depth < DEEP * widest:
         return None
     parts = parts_of(depth, read // (SHARE * i.shape.size))
     if parts is None:

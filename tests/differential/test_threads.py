@@ -222,6 +222,60 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "f32[9,33,64]", "f32[9,33,40] dot(x, y), lhs_contracting_dims={2}, rhs_contracting_dims={0}",
         "y = f32[64,40] parameter(1)",
     ), "legacy mlir"),
+    "dot of batches behind a dimension of one": (one(
+        "f32[1,9,32,64]",
+        "f32[1,9,32,48] dot(x, y), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, "
+        "rhs_contracting_dims={2}",
+        "y = f32[1,9,64,48] parameter(1)",
+    ), "legacy mlir"),
+    "dot of batches of two dimensions": (one(
+        "f32[2,32,5,16]",
+        "f32[2,5,32,32] dot(x, y), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, "
+        "rhs_contracting_dims={3}",
+        "y = f32[2,32,5,16] parameter(1)",
+    ), "legacy mlir"),
+    "dot of few batches": (one(
+        "f32[5,24,64]",
+        "f32[5,24,48] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+        "rhs_contracting_dims={1}",
+        "y = f32[5,64,48] parameter(1)",
+    ), "legacy mlir"),
+    "dot of few batches with many rows": (one(
+        "f32[3,5,40,64]",
+        "f32[3,5,40,24] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={3}, "
+        "rhs_contracting_dims={1}",
+        "y = f32[3,64,24] parameter(1)",
+    ), "legacy mlir"),
+    "dot whose columns lie around its rows": (one(
+        "f32[24,9,128]", "f32[9,128,40]{1,2,0} dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "y = f32[24,40] parameter(1)",
+    ), "legacy mlir"),
+    "dot of few rows and columns": (one(
+        "f32[8,500]", "f32[8,128] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "y = f32[500,128] parameter(1)",
+    ), "legacy mlir"),
+    "product of vectors": (one(
+        "f32[600000]", "f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "y = f32[600000] parameter(1)",
+    ), "legacy mlir"),
+    "rows with a number of each": (one(
+        "f32[40,33]", "(f32[40,33], f32[40]) tuple(e, s)",
+        "e = f32[40,33] exponential(x)",
+        "s = f32[40] reduce(e, z), dimensions={1}, to_apply=add",
+    ), "legacy mlir"),
+    "convolution of small images": (one(
+        "f32[6,4,5,5,8]",
+        "f32[6,4,5,5,16] convolution(x, y), window={size=3x3x3 pad=1_1x1_1x1_1}, dim_labels=b012f_012io->b012f",
+        "y = f32[3,3,3,8,16] parameter(1)",
+    ), "legacy mlir"),
+    "convolution to a small kernel": (one(
+        "f32[5,12,12,8]",
+        "f32[3,3,8,16] convolution(x, y), window={size=10x10}, dim_labels=f01b_i01o->01bf",
+        "y = f32[5,10,10,16] parameter(1)",
+    ), "legacy mlir"),
+    "odd transpose of five dimensions": (one(
+        "f32[7,11,5,17,19]", "f32[19,11,7,17,5] transpose(x), dimensions={4,1,0,3,2}"
+    ), "legacy mlir"),
     "convolution": (one(
         "f32[2,18,18,16]",
         "f32[2,18,18,24] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
