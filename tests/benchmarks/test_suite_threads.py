@@ -40,4 +40,6 @@ def test_both_stacks_share_what_threads_may_share(workload, cpu):
             continue
         for stack in ("legacy", "mlir"):
             shared = kernel.name in emit_for(Flags.parse(stack))(kernel).emit([kernel], options).ranged
-            assert shared == (cpu not in WHOLE.get((workload.name, stack), ())), f"{stack}: {kernel.name}, {kernel.partition}"
+            assert shared == (cpu not in WHOLE.get((workload.name, stack), ())), (
+                f"{stack}: {kernel.name}, {kernel.partition}"
+            )
