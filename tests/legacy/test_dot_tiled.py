@@ -38,6 +38,15 @@ def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
     assert (fetched is not None, any(call[LINES] != "i64 0" for call in calls)) == (reads, writes)
 
 
+@pytest.mark.parametrize(("level", "reads"), [("x86-64-v3", False), ("x86-64-v4", True)])
+def test_short_steps_fetch_nothing_of_the_left_operand(level, reads):
+    """A step of a tile that is two vectors wide has no room for the instructions."""
+    module = emitted(Product("f32", "nn", 512, 512, 512), EmitOptions(Target.level(level)))
+    tiles = [text for text in module.helpers if "legacy.tile" in text]
+    fetched = [re.search(r'call void @"llvm\.prefetch\.p0"\(ptr [^,]+, i32 0', text) is not None for text in tiles]
+    assert len(tiles) == 2 and any(fetched) == reads
+
+
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_sums_stay_in_registers(dtype, level):
