@@ -128,10 +128,13 @@ def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One operand: its dimensions by role, and the strides along the free and the contracting ones."""
+    """One operand: its strides along the dimensions of the result that loops run over, its free dimensions, and the
+    strides along these and the contracting ones. outer: dimensions of the result in front of its free ones.
+    """
 
     operand: Instruction
-    batch: tuple[int, ...]
+    loops: tuple[int, ...]
+    outer: int
     free: tuple[int, ...]
     free_stride: int
     contracted_stride: int
@@ -145,15 +148,23 @@ class Side:
 def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
     """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
 
-    None if dimensions of one role have no common stride, or if no neighbours in the result are adjacent.
+    Loops run over batches, and over as few of the left operand's first dimensions as make the others one. None if
+    dimensions of one role have no common stride even so, or if no neighbours in the result are adjacent.
     """
-    dims, (lhs, rhs) = DotDims.of(instruction), instruction.operands[:2]
-    left = _side(lhs, dims.lhs_batch, dims.lhs_free, dims.lhs_contracting)
-    right = _side(rhs, dims.rhs_batch, dims.rhs_free, dims.rhs_contracting)
-    batches, rank = len(dims.lhs_batch), instruction.shape.rank
-    middle = batches + len(dims.lhs_free)
-    rows = stride_of(instruction.shape, range(batches, middle))
-    columns = stride_of(instruction.shape, range(middle, rank))
+    most = max(1, len(DotDims.of(instruction).lhs_free))
+    return next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
+
+
+def _sides_of(instruction: Instruction, looped: int) -> tuple[Side, Side, int, bool] | None:
+    """The same, with loops over so many of the left operand's free dimensions."""
+    dims, (lhs, rhs) = DotDims.of(instruction), (o.shape for o in instruction.operands[:2])
+    loops, middle = len(dims.lhs_batch) + looped, len(dims.lhs_batch) + len(dims.lhs_free)
+    rows = stride_of(instruction.shape, range(loops, middle))
+    columns = stride_of(instruction.shape, range(middle, instruction.shape.rank))
+    strides = [lhs.strides[d] for d in (*dims.lhs_batch, *dims.lhs_free[:looped])]
+    left = _side(instruction.operands[0], strides, loops, dims.lhs_free[looped:], dims.lhs_contracting)
+    strides = [*(rhs.strides[d] for d in dims.rhs_batch), *[0] * looped]
+    right = _side(instruction.operands[1], strides, middle, dims.rhs_free, dims.rhs_contracting)
     if left is None or right is None or rows is None or columns is None:
         return None
     if columns == 1:
@@ -162,10 +173,10 @@ def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
 
 
 def _side(
-    operand: Instruction, batch: tuple[int, ...], free: tuple[int, ...], contracting: tuple[int, ...]
+    operand: Instruction, loops: Sequence[int], outer: int, free: tuple[int, ...], contracting: tuple[int, ...]
 ) -> Side | None:
     across, along = stride_of(operand.shape, free), stride_of(operand.shape, contracting)
-    return None if across is None or along is None else Side(operand, batch, free, across, along)
+    return None if across is None or along is None else Side(operand, tuple(loops), outer, free, across, along)
 
 
 def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
@@ -202,8 +213,9 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
     """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
-    batches = DotDims.of(instruction).lhs_batch
-    if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
+    sides = sides_of(instruction)
+    assert sides is not None
+    if partition.dimensions == tuple(range(len(sides[0].loops)))[: len(partition.dimensions)]:
         return True
     if positions_of_step(instruction, partition, columns=False) is not None:
         return True
@@ -215,8 +227,6 @@ def positions_of_step(instruction: Instruction, partition: Partition, columns: b
     """The columns, or the rows, of a step; None if the steps do not number these."""
     sides = sides_of(instruction)
     assert sides is not None
-    dims = DotDims.of(instruction)
     side = sides[1] if columns else sides[0]
-    first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
-    live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
+    live = [d for d in range(side.outer, side.outer + len(side.free)) if instruction.shape.dims[d] != 1]
     return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None

@@ -71,7 +71,7 @@ def emit_tiled_dot(
     width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
     height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
-    sizes = [left.operand.shape.dims[d] for d in left.batch]
+    sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, banded)
     with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
@@ -125,7 +125,7 @@ def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[Ind
 
 
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
-    return code.weighted_sum(batch, [side.operand.shape.strides[d] for d in side.batch])
+    return code.weighted_sum(batch, side.loops)
 
 
 @dataclass(frozen=True, slots=True)
