@@ -62,7 +62,8 @@ def across_role(instruction: Instruction, column: int) -> int | None:
     c = Convolution.of(instruction)
     if column >= SPATIAL:
         return OUT if c.outs > 1 else GROUP if c.groups > 1 else None
-    inside = {n: a.inside()[1] - a.inside()[0] for n, a in enumerate(c.axes)}
+    places = [a.between() if column == OUT else a.inside() for a in c.axes]
+    inside = {n: (end - start) // c.axes[n].period for n, (start, end) in enumerate(places)}
     strides = c.strides(instruction)[0]
     for least in (ACROSS, 1):
         long = [n for n, size in inside.items() if size >= least]
@@ -76,7 +77,7 @@ def across_role(instruction: Instruction, column: int) -> int | None:
 @dataclass(frozen=True, slots=True)
 class Part:
     """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead. rest:
-    these, too, one at a time, in the same loop.
+    these, too, one at a time, in the same loop. apart: of which a tile has every so many only.
     """
 
     start: int
@@ -84,6 +85,7 @@ class Part:
     step: int
     border: bool = False
     rest: bool = False
+    apart: int = 1
 
 
 @dataclass(eq=False)
@@ -189,7 +191,7 @@ class Columns:
         self._taps(part, [], start, width)
         across = code.loop(self.positions(part), unroll=self.between)
         if self.across is not None:
-            place[self.across] = code.add(place[self.across], across.index)
+            place[self.across] = code.add(place[self.across], code.multiply(across.index, part.apart))
         column = code.loop(width, unroll=over_columns(width))
         place[self.column] = code.add(start, column.index)
         shape = self.instruction.shape

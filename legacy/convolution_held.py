@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from llvmlite import ir
 
@@ -181,8 +182,6 @@ class Held(Columns):
     """The same sums, held in registers. No column is among the steps' dimensions."""
 
     between = Unroll.NEVER
-    calls = False
-    """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
 
     def __post_init__(self) -> None:
         grid = grid_of(self.e, self.instruction, self.column)
@@ -194,14 +193,32 @@ class Held(Columns):
         self.adds = self.held > 0 or self.each < c.ins
         super().__post_init__()
         self.around = Unroll.NEVER
-        products = self.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[self.held :])
-        source = self.instruction.operands[0]
-        called = products * max(part.step for part in self._parts()) * grid.vectors >= CALLED
-        self.calls = called and source in self.e.leaves and source.shape.dtype in FACTORS
         count = c.terms * self.grid.width
         self.panel = None
         if is_copied(self.instruction, self.dtype):
             self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count))
+
+    def _inside(self) -> tuple[int, int, int]:
+        """(start, end, apart): the positions of whole tiles, of which each has every so many."""
+        if self.across is None or self.across < SPATIAL:
+            return 0, 1 if self.across is None else self.c.sizes[self.across], 1
+        axis = self.c.axes[self.across - SPATIAL]
+        return *axis.between(), axis.period
+
+    @property
+    def _step(self) -> int:
+        """Positions of a whole tile."""
+        start, end, apart = self._inside()
+        inside = (end - start) // apart
+        return positions_of(self.grid, self.code.vector_bits, inside) if self.large and inside > 0 else 1
+
+    @cached_property
+    def calls(self) -> bool:
+        """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
+        products = self.each * math.prod(-(-axis.window // axis.holes) for axis in self.c.axes[self.held :])
+        source = self.instruction.operands[0]
+        called = products * self._step * self.grid.vectors >= CALLED
+        return called and source in self.e.leaves and source.shape.dtype in FACTORS
 
     def _width(self) -> int:
         return self.grid.width
@@ -218,14 +235,13 @@ class Held(Columns):
         if self.across is None:
             yield Part(0, 1, 1)
             return
-        if self.across < SPATIAL:
-            start, end = 0, self.c.sizes[self.across]
-        else:
-            start, end = self.c.axes[self.across - SPATIAL].inside()
-        step = positions_of(self.grid, self.code.vector_bits, end - start) if self.large and end > start else 1
-        end -= (end - start) % step
-        if self.calls and step > 1 and start < end < start + self.c.sizes[self.across]:
-            yield Part(start, end, step, rest=True)
+        (start, end, apart), step = self._inside(), self._step
+        holes = self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
+        if holes and not (self.calls and step > 1):
+            start, end, step = 0, 0, 1
+        end -= (end - start) % (step * apart)
+        if self.calls and step > 1 and start < end and (holes or end - start < self.c.sizes[self.across]):
+            yield Part(start, end, step, rest=True, apart=apart)
             return
         if end > start:
             yield Part(start, end, step)
@@ -241,7 +257,8 @@ class Held(Columns):
         tiles = inside // part.step
         loop = code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER)
         one = self._beside(part, code.subtract(loop.index, tiles))
-        first = code.add(code.multiply(loop.index, part.step), part.start)
+        block, phase = code.divide(loop.index, part.apart), code.remainder(loop.index, part.apart)
+        first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
         whole = code.b.icmp_unsigned("<", code.value(loop.index), I64(tiles))
         place = code.b.select(whole, code.value(first), code.value(one))
         self.count = code.b.select(whole, I64(part.step), I64(1))
@@ -321,7 +338,10 @@ class _Tile:
         place[columns.column] = self.start
         first, row_position = c.operands(code, place, starts, self.first)
         offset = code.value(Index.at(code, source.shape, first).offset(source.shape))
-        apart = 0 if columns.across is None else c.strides(columns.instruction)[1][columns.across]
+        apart = 0
+        if columns.across is not None:
+            holes = c.axes[columns.across - SPATIAL].holes if columns.across >= SPATIAL else 1
+            apart = c.strides(columns.instruction)[1][columns.across] * part.apart // holes
         loops, vectors = len(dimensions) - 1, weights.vectors
         micro = Micro(source.shape.dtype, vectors, part.step, loops, feature == 1, columns.adds, part.rest)
         element, sums = memory_type(source.shape.dtype), columns.sums.innermost()

@@ -13,6 +13,7 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_micro import Ahead
 from .dot_pack import ROWS_AHEAD, STRIP, Pack
+from .dot_pairs import put, put_left
 from .dot_problem import Problem
 from .dot_words import element, first_sums, word
 from .loops import parts
@@ -23,7 +24,9 @@ PLACES_AHEAD = 64
 """Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
 
 NARROW_TILE = 2
-"""Vectors of columns up to which rows that are converted are not fetched: the steps of such tiles are too short."""
+"""Vectors of columns up to which tiles fetch nothing of A: their steps are too short. With 6 × 2 vectors, a step is 20
+instructions in 6 cycles, in which a processor decodes 36; a fetch and the choice of its row are 12 more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class Matrix:
 
     def offset(self, code: Code, row: IndexValue, column: IndexValue) -> IndexValue:
         return code.add(code.add(self.start, code.multiply(row, self.row)), code.multiply(column, self.column))
+
+    def in_parts(self, code: Code, parts: int) -> Matrix:
+        """The matrix of the parts of its elements, which are adjacent in a row."""
+        return Matrix(self.pointer, code.multiply(self.start, parts), self.row * parts, 1 if parts > 1 else self.column)
 
     def at(self, code: Code, dtype: DType, row: IndexValue, column: IndexValue) -> ir.Value:
         """The address of an element."""
@@ -78,34 +85,46 @@ class Operands:
         """
         p, code = self.problem, self.code
         across = self.b.column <= self.b.row
+        if p.parts > 1:
+            column, row, depth = code.divide(column, p.parts), code.divide(row, p.parts), depth // p.parts
         if width == p.panel and p.group == 1:
             fetches = p.large and across and self.b.column == 1
             unit = min(self.b.column, self.b.row) == 1
             source = code.b.gep(
                 self.b.pointer.value,
-                [code.value(self.b.offset(code, row, column))],
+                [code.value(code.multiply(self.b.offset(code, row, column), p.parts))],
                 source_etype=memory_type(p.right),
             )
             pack = Pack(p.right, p.dtype, width, across, unit, fetches)
             pack.call(code, source, self.panel.value, depth, self.b.row, self.b.column)
             return
+        elements = width // p.parts
         for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP):
             strips = code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER)
-            outer = code.loop(size if across else width, unroll=Unroll.NEVER)
+            outer = code.loop(size if across else elements, unroll=Unroll.NEVER)
             if p.large and across and self.b.column == 1:
-                self._fetch_rows(code.add(row, code.add(outer.index, ROWS_AHEAD)), column, width)
-            inner = code.loop(width if across else size, unroll=Unroll.NEVER)
+                self._fetch_rows(code.add(row, code.add(outer.index, ROWS_AHEAD)), column, elements)
+            inner = code.loop(elements if across else size, unroll=Unroll.NEVER)
             k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
             k = code.add(strips.index, k)
-            value = self._of_right(code.add(row, k), code.add(column, j))
-            store(code, self.panel, p.dtype, code.add(code.multiply(k, p.panel), j), value)
+            self._put(k, j, code.add(row, k), code.add(column, j))
             inner.close()
             outer.close()
             strips.close()
         if width < p.panel:
-            self._pack_zeros(width, depth)
+            self._pack_zeros(width, depth * p.parts)
         if p.group > 1:
             first_sums(code, p, self.panel, depth, self.first)
+
+    def _put(self, k: IndexValue, j: IndexValue, place: IndexValue, column: IndexValue) -> None:
+        """Store to row k and column j of the panel what it has of a column of B at a place of the depth."""
+        p, code = self.problem, self.code
+        if p.parts > 1:
+            value = load(code, self.b.pointer, p.right, self.b.offset(code, place, column))
+            put(code, p.dtype, self.panel, p.panel, k, j, value)
+        else:
+            target = code.add(code.multiply(k, p.panel), j)
+            store(code, self.panel, p.dtype, target, self._of_right(place, column))
 
     def _of_right(self, place: IndexValue, column: IndexValue) -> ir.Value:
         """What the panel has of a column of B at a place of the depth."""
@@ -139,13 +158,17 @@ class Operands:
             return
         along = self.a.column <= self.a.row
         first, count = code.multiply(row, p.group), depth * p.group
+        if p.parts > 1:
+            first, count = code.divide(row, p.parts), depth // p.parts
         end = code.minimum(count, code.subtract(p.elements, first)) if p.elements % p.group else count
         outer = code.loop(tile.count if along else end, unroll=Unroll.NEVER)
         inner = code.loop(end if along else tile.count, unroll=Unroll.NEVER)
         r, k = (outer.index, inner.index) if along else (inner.index, outer.index)
         value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), code.add(first, k)))
-        target = code.add(code.multiply(r, self.block * p.group), k)
-        if p.group > 1:
+        target = code.add(code.multiply(r, self.block * p.group), code.multiply(k, p.parts))
+        if p.parts > 1:
+            put_left(code, p.dtype, self.converted, target, value)
+        elif p.group > 1:
             part = element(code, p, value)
             place = code.b.gep(self.converted.value, [code.value(target)], source_etype=part.type)
             code.b.store(part, place, align=part.type.width // 8)
@@ -169,7 +192,7 @@ class Operands:
         """
         p, code = self.problem, self.code
         next_tile = self.converted is not None
-        if not p.fetches(tile.count) or self.a.column != 1 or (next_tile and p.vectors <= NARROW_TILE):
+        if not p.fetches(tile.count) or self.a.column != 1 or p.vectors <= NARROW_TILE:
             return None
         k = code.multiply(row, p.group)
         r, k = (code.add(tile.top, tile.count), k) if next_tile else (tile.top, code.add(k, PLACES_AHEAD))

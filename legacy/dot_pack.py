@@ -9,8 +9,9 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
+from .dot_pairs import PARTS, put, put_row
 from .helper import call, declared
-from .memory import LINE, Pointer, load, prefetch, store
+from .memory import LINE, Pointer, address, load, prefetch, store
 from .registers import I64, POINTER
 from .stack import ALIGNMENT
 
@@ -27,7 +28,8 @@ are often a page apart; their lines then share one set of the first cache, which
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Copies rows of `columns` elements of dtype `source` to adjacent rows of elements of dtype `target`.
+    """Copies rows of `columns` elements of dtype `source` to adjacent rows of elements of dtype `target`. Of complex
+    ones, `columns` are their parts, and each row is two of the panel (dot_pairs.py).
 
     across: the inner loop is along a row of B, else along a column. unit: elements of the inner loop are adjacent.
     fetches: it fetches rows ahead.
@@ -39,6 +41,11 @@ class Pack:
     across: bool
     unit: bool
     fetches: bool
+
+    @property
+    def width(self) -> int:
+        """Elements of a row."""
+        return self.columns // PARTS if self.source.is_complex else self.columns
 
     @property
     def name(self) -> str:
@@ -65,9 +72,7 @@ class Pack:
             outer = code.range(0, rows, unroll=Unroll.NEVER)
             if self.fetches:
                 body.fetch(code.add(outer.index, ROWS_AHEAD))
-            inner = code.loop(self.columns, unroll=Unroll.NEVER)
-            body.copy(outer.index, inner.index)
-            inner.close()
+            body.copy_row(outer.index)
             outer.close([])
         else:
             whole = code.b.and_(rows, I64(-STRIP))
@@ -91,21 +96,36 @@ class _Body:
 
     def strip(self, first: IndexValue, count: IndexValue) -> None:
         code = self.code
-        outer = code.loop(self.pack.columns, unroll=Unroll.NEVER)
+        outer = code.loop(self.pack.width, unroll=Unroll.NEVER)
         inner = code.range(0, count, unroll=Unroll.NEVER)
         self.copy(code.add(first, inner.index), outer.index)
         inner.close([])
         outer.close()
 
+    def copy_row(self, k: IndexValue) -> None:
+        """Copy a row."""
+        code, pack = self.code, self.pack
+        if pack.source.is_complex and pack.unit:
+            source = address(code, self.source, pack.source, self._offset(k, 0))
+            put_row(code, pack.target, source, self.target, pack.columns, k)
+            return
+        inner = code.loop(pack.width, unroll=Unroll.NEVER)
+        self.copy(k, inner.index)
+        inner.close()
+
     def copy(self, k: IndexValue, j: IndexValue) -> None:
         """Copy one element."""
         code, pack = self.code, self.pack
+        if pack.source.is_complex:
+            value = load(code, self.source, pack.source, self._offset(k, j))
+            put(code, pack.target, self.target, pack.columns, k, j, value)
+            return
         value = convert(code, pack.source, pack.target, load(code, self.source, pack.source, self._offset(k, j)))
         store(code, self.target, pack.target, code.add(code.multiply(k, pack.columns), j), value)
 
     def fetch(self, k: IndexValue) -> None:
         """Fetch a row."""
-        for first in range(0, self.pack.columns, LINE * 8 // self.pack.source.bits):
+        for first in range(0, self.pack.width, LINE * 8 // self.pack.source.bits):
             prefetch(self.code, self.source, self.pack.source, self._offset(k, first))
 
     def _offset(self, k: IndexValue, j: IndexValue) -> IndexValue:

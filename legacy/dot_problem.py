@@ -17,6 +17,7 @@ from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
+from .dot_pairs import PARTS
 from .elemental import Elemental
 from .narrow import NARROW
 from .registers import memory_type
@@ -36,6 +37,9 @@ FIRST_CACHES = 1 << 18
 WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 """Dtype of the sums → those of the operands that are converted to it."""
 
+COMPLEX = frozenset({DType.C64, DType.C128})
+"""Dtypes of sums and operands whose products are tiles of their parts."""
+
 SHORT = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 """Integers of at most a byte."""
 
@@ -45,7 +49,9 @@ class Problem:
     """C[rows, columns] = A[rows, depth] · B[depth, columns]. Columns of C are adjacent.
 
     dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers are
-    multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting elements.
+    multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting elements. parts:
+    real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
+    as matrices of them; A is not if its elements along the depth are apart, left is then complex.
     """
 
     dtype: DType
@@ -59,6 +65,7 @@ class Problem:
     vectors: int
     group: int
     elements: int
+    parts: int = 1
 
     @property
     def tile_rows(self) -> int:
@@ -83,8 +90,10 @@ class Problem:
     @property
     def large(self) -> bool:
         """Whether A, B and C lie beyond the first caches."""
-        sizes = (self.rows, self.elements, self.left), (self.elements, self.columns, self.right)
-        size = self.rows * self.columns * self.result.bits + sum(m * n * dtype.bits for m, n, dtype in sizes)
+        depth = self.elements // self.parts
+        sizes = (self.rows, self.elements, self.left), (depth, self.columns, self.right)
+        size = sum(m * n * dtype.component.bits for m, n, dtype in sizes)
+        size += self.rows * self.columns * self.result.bits
         return size > FIRST_CACHES * 8
 
     @property
@@ -119,10 +128,13 @@ def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One operand: its dimensions by role, and the strides along the free and the contracting ones."""
+    """One operand: its strides along the dimensions of the result that loops run over, its free dimensions, and the
+    strides along these and the contracting ones. outer: dimensions of the result in front of its free ones.
+    """
 
     operand: Instruction
-    batch: tuple[int, ...]
+    loops: tuple[int, ...]
+    outer: int
     free: tuple[int, ...]
     free_stride: int
     contracted_stride: int
@@ -136,15 +148,23 @@ class Side:
 def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
     """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
 
-    None if dimensions of one role have no common stride, or if no neighbours in the result are adjacent.
+    Loops run over batches, and over as few of the left operand's first dimensions as make the others one. None if
+    dimensions of one role have no common stride even so, or if no neighbours in the result are adjacent.
     """
-    dims, (lhs, rhs) = DotDims.of(instruction), instruction.operands[:2]
-    left = _side(lhs, dims.lhs_batch, dims.lhs_free, dims.lhs_contracting)
-    right = _side(rhs, dims.rhs_batch, dims.rhs_free, dims.rhs_contracting)
-    batches, rank = len(dims.lhs_batch), instruction.shape.rank
-    middle = batches + len(dims.lhs_free)
-    rows = stride_of(instruction.shape, range(batches, middle))
-    columns = stride_of(instruction.shape, range(middle, rank))
+    most = max(1, len(DotDims.of(instruction).lhs_free))
+    return next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
+
+
+def _sides_of(instruction: Instruction, looped: int) -> tuple[Side, Side, int, bool] | None:
+    """The same, with loops over so many of the left operand's free dimensions."""
+    dims, (lhs, rhs) = DotDims.of(instruction), (o.shape for o in instruction.operands[:2])
+    loops, middle = len(dims.lhs_batch) + looped, len(dims.lhs_batch) + len(dims.lhs_free)
+    rows = stride_of(instruction.shape, range(loops, middle))
+    columns = stride_of(instruction.shape, range(middle, instruction.shape.rank))
+    strides = [lhs.strides[d] for d in (*dims.lhs_batch, *dims.lhs_free[:looped])]
+    left = _side(instruction.operands[0], strides, loops, dims.lhs_free[looped:], dims.lhs_contracting)
+    strides = [*(rhs.strides[d] for d in dims.rhs_batch), *[0] * looped]
+    right = _side(instruction.operands[1], strides, middle, dims.rhs_free, dims.rhs_contracting)
     if left is None or right is None or rows is None or columns is None:
         return None
     if columns == 1:
@@ -153,10 +173,10 @@ def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
 
 
 def _side(
-    operand: Instruction, batch: tuple[int, ...], free: tuple[int, ...], contracting: tuple[int, ...]
+    operand: Instruction, loops: Sequence[int], outer: int, free: tuple[int, ...], contracting: tuple[int, ...]
 ) -> Side | None:
     across, along = stride_of(operand.shape, free), stride_of(operand.shape, contracting)
-    return None if across is None or along is None else Side(operand, batch, free, across, along)
+    return None if across is None or along is None else Side(operand, tuple(loops), outer, free, across, along)
 
 
 def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
@@ -165,43 +185,48 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     dtype, dims = accumulator_dtype(instruction), DotDims.of(instruction)
     given = {lhs.shape.dtype, rhs.shape.dtype}
     is_float = dtype in WIDE and given <= WIDE[dtype] and instruction.shape.dtype.is_float
+    is_complex = dtype in COMPLEX and given == {instruction.shape.dtype} and not e.code.strict
     is_short = dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and e.code.products > 1
-    fits = (is_float or is_short) and lhs in e.leaves and rhs in e.leaves
+    fits = (is_float or is_complex or is_short) and lhs in e.leaves and rhs in e.leaves
     sides = sides_of(instruction) if fits else None
     if sides is None:
         return None
-    rows, columns = sides[0].size, sides[1].size
-    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting)
-    lanes = max(vector_bits, 128) // dtype.bits
+    parts = PARTS if is_complex else 1
+    rows, columns = sides[0].size, sides[1].size * parts
+    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting) * parts
+    lanes = max(vector_bits, 128) // dtype.component.bits
     along = sides[1].free_stride != 1 and sides[1].contracted_stride == 1  # dot products of contiguous rows
     least = lanes if along or depth < DEEP else 2
     if columns < least or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
         return None
     most = widest(registers(vector_bits))
     left, right = (side.operand.shape.dtype for side in sides[:2])
+    if sides[0].contracted_stride == 1 and is_complex:
+        left = dtype.component
     vectors = min(most, -(-columns // lanes))
     in_bytes = e.code.products == 4 and left in SHORT and right in SHORT - {DType.U8}
-    group = 1 if is_float else 4 if in_bytes else 2
-    words = -(-depth // group)
-    return Problem(dtype, left, right, instruction.shape.dtype, rows, columns, words, lanes, vectors, group, depth)
+    group = (4 if in_bytes else 2) if is_short else 1
+    words, result = -(-depth // group), dtype.component if is_complex else instruction.shape.dtype
+    sizes = rows, columns, words, lanes, vectors, group, depth
+    return Problem(dtype.component, left, right, result, *sizes, parts)
 
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
     """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
-    if all(d < len(DotDims.of(instruction).lhs_batch) for d in partition.dimensions):
+    sides = sides_of(instruction)
+    assert sides is not None
+    if all(d < len(sides[0].loops) for d in partition.dimensions):
         return True
     if positions_of_step(instruction, partition, columns=False) is not None:
         return True
     width = positions_of_step(instruction, partition, columns=True)
-    return width is not None and partition.least * width % problem.panel == 0
+    return width is not None and partition.least * width * problem.parts % problem.panel == 0
 
 
 def positions_of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
     """The columns, or the rows, of a step; None if the steps do not number these."""
     sides = sides_of(instruction)
     assert sides is not None
-    dims = DotDims.of(instruction)
     side = sides[1] if columns else sides[0]
-    first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
-    live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
+    live = [d for d in range(side.outer, side.outer + len(side.free)) if instruction.shape.dims[d] != 1]
     return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None

@@ -22,13 +22,14 @@ from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
 from .dot_micro import Along, Micro
 from .dot_operands import Matrix, Operands, Tile
+from .dot_pairs import pair
 from .dot_problem import Problem, Side, positions_of_step, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
 from .memory import LINE, Pointer, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
-from .registers import I64
+from .registers import I64, Register
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
@@ -70,16 +71,17 @@ def emit_tiled_dot(
     width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
     height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
-    sizes = [left.operand.shape.dims[d] for d in left.batch]
+    sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, banded)
     with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
+        a = a if problem.left.is_complex else a.in_parts(code, problem.parts)
         b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
         c = Matrix(result, code.weighted_sum(batch, instruction.shape.strides[: len(batch)]), rows, 1)
 
-        def end(row: IndexValue, column: IndexValue, total: ir.Value) -> None:
-            linear = code.add(c.start, code.add(code.multiply(row, rows), column))
-            value = rounded(code, problem.dtype, problem.result, total)
+        def end(row: IndexValue, column: IndexValue, total: Register) -> None:
+            linear = c.offset(code, row, column)
+            value = total if problem.parts > 1 else rounded(code, problem.dtype, problem.result, total)
             if finish is None:
                 store(code, result, problem.result, linear, value)
                 return
@@ -94,8 +96,9 @@ def emit_tiled_dot(
 
         given = end if finish is not None or banded else None
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
-        whole = _Tiled(code, problem, block, operands, c, spaces, given)
+        whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
         if steps is not None and width is not None:
+            width *= problem.parts
             whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
         if steps is not None and height is not None:
             bands = _bands_of_steps(code, steps, height)
@@ -122,7 +125,7 @@ def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[Ind
 
 
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
-    return code.weighted_sum(batch, [side.operand.shape.strides[d] for d in side.batch])
+    return code.weighted_sum(batch, side.loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,7 @@ class _Tiled:
     operands: Operands
     c: Matrix
     spaces: Spaces
-    end: Callable[[IndexValue, IndexValue, ir.Value], None] | None
+    end: Callable[[IndexValue, IndexValue, Register], None] | None
     columns: tuple[IndexValue, IndexValue] | None = None
     top: IndexValue = 0
     first: ir.Value | None = None
@@ -325,9 +328,10 @@ class _Tiled:
         p, code = self.problem, self.code
         assert self.end is not None
         rows = code.loop(count, unroll=Unroll.NEVER)
-        columns = code.loop(width, unroll=over_columns(width))
-        place = code.add(column, columns.index)
-        total = code.b.load(sums.at(code, p.dtype, rows.index, place), typ=p.element, align=p.dtype.bytes)
+        columns = code.loop(width // p.parts, unroll=over_columns(width))
+        place = code.add(code.divide(column, p.parts), columns.index)
+        first = sums.at(code, p.dtype, rows.index, code.multiply(place, p.parts))
+        total = code.b.load(first, typ=p.element, align=p.dtype.bytes) if p.parts == 1 else pair(code, p.dtype, first)
         self.end(code.add(self.top, code.add(top, rows.index)), place, total)
         columns.close()
         rows.close()

@@ -35,6 +35,7 @@ def address(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> i
 
 def prefetch(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, write: bool = False) -> None:
     """Ask for the cache line of an element, which may lie behind the array's end. write: it will be written."""
+    offset = code.multiply(offset, 2 if dtype.is_complex else 1)
     place = code.b.gep(pointer.value, [code.value(offset)], source_etype=memory_type(dtype))
     hints = [I32(int(write)), I32(3), I32(1)]  # read or write; the nearest cache; of data
     code.intrinsic("llvm.prefetch.p0", ir.VoidType(), [place, *hints])

@@ -51,11 +51,21 @@ class Axis:
 
     def inside(self) -> tuple[int, int]:
         """[start, end) of the result positions whose whole window is in the input."""
-        if self.holes > 1:
-            return 0, 0
+        return self.between() if self.holes == 1 else (0, 0)
+
+    def between(self) -> tuple[int, int]:
+        """[start, end) of the result positions whose window lies between the first and the last element of the input,
+        with holes in it or not.
+        """
         start = max(0, -(-self.low // self.stride))
-        end = (self.size - 1 + self.low - (self.window - 1) * self.dilation) // self.stride + 1
+        last = (self.size - 1) * self.holes
+        end = (last + self.low - (self.window - 1) * self.dilation) // self.stride + 1
         return (start, min(end, self.count)) if start < min(end, self.count) else (0, 0)
+
+    @property
+    def period(self) -> int:
+        """Result positions so far apart meet the input at the same window positions, or at none."""
+        return self.holes // math.gcd(self.stride, self.holes)
 
     def place(self, code: Code, position: IndexValue, tap: IndexValue) -> IndexValue:
         """The position in the input of a pair of result and window positions that meets it."""

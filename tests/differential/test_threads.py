@@ -190,6 +190,14 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "f32[40,64]", "f32[40,300] tanh(d)", "y = f32[64,300] parameter(1)",
         "d = f32[40,300] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     ), "legacy mlir"),
+    "dot of complex numbers": (one(
+        "c64[40,64]", "c64[40,300] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "y = c64[64,300] parameter(1)",
+    ), "legacy"),
+    "dot of complex numbers by rows": (one(
+        "c64[520,64]", "c64[520,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "y = c64[64,40] parameter(1)",
+    ), "legacy"),
     "deep dot": (one(
         "f32[8,3000]", "f32[8,260] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "y = f32[3000,260] parameter(1)",

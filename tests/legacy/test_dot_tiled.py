@@ -38,6 +38,15 @@ def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
     assert (fetched is not None, any(call[LINES] != "i64 0" for call in calls)) == (reads, writes)
 
 
+@pytest.mark.parametrize(("level", "reads"), [("x86-64-v3", False), ("x86-64-v4", True)])
+def test_short_steps_fetch_nothing_of_the_left_operand(level, reads):
+    """A step of a tile that is two vectors wide has no room for the instructions."""
+    module = emitted(Product("f32", "nn", 512, 512, 512), EmitOptions(Target.level(level)))
+    tiles = [text for text in module.helpers if "legacy.tile" in text]
+    fetched = [re.search(r'call void @"llvm\.prefetch\.p0"\(ptr [^,]+, i32 0', text) is not None for text in tiles]
+    assert len(tiles) == 2 and any(fetched) == reads
+
+
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_sums_stay_in_registers(dtype, level):
@@ -70,3 +79,31 @@ def test_a_kernel_has_no_tile_of_its_own(dtype):
         assert "fmul" not in module.llvm_ir and "x float>" not in module.llvm_ir
         assert "call void @llvm.prefetch" not in module.llvm_ir.replace('"', "")  # nor does it pack panels
         assert dtype not in ("f32", "f64") or not re.search(r"^ +store ", module.llvm_ir, re.MULTILINE)
+
+
+RESULTS = {
+    "columns between rows": ("f32[32,8,48]", "{0}", "f32[40,32]", "{1}", "f32[8,48,40]{1,2,0}"),
+    "rows apart in the result": ("f32[6,40,32]", "{2}", "f32[32,24]", "{0}", "f32[6,40,24]{2,0,1}"),
+    "rows apart, three of them": ("f32[3,5,12,32]", "{3}", "f32[24,32]", "{1}", "f32[3,5,12,24]{3,0,2,1}"),
+    "complex numbers": ("c64[6,40,32]", "{2}", "c64[32,24]", "{0}", "c64[6,40,24]{2,0,1}"),
+}
+"""Operands and contracted dimensions, and a result in whose memory the left operand's free dimensions are not one."""
+
+
+def apart(case: str) -> str:
+    left, inner, right, summed, result = RESULTS[case]
+    return f"""HloModule m, entry_computation_layout={{({left}, {right})->{result}}}
+ENTRY e {{
+  a = {left} parameter(0)
+  b = {right} parameter(1)
+  ROOT r = {result} dot(a, b), lhs_contracting_dims={inner}, rhs_contracting_dims={summed}
+}}
+"""
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_free_dimensions_that_are_not_one_have_loops_around_tiles(case):
+    module = parse_module(apart(case))
+    helpers = emit(plan(module).kernels, EmitOptions(Target.level("x86-64-v3"))).helpers
+    assert any("legacy.tile" in text for text in helpers)
+    check(apart(case))
