@@ -42,6 +42,7 @@ FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 STREAM_DEPTH = 32  # of one row: as many rows of B are read along all columns; processors foresee what follows
 STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
+STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
@@ -130,16 +131,19 @@ class Matmul:
         self.first_row: Index = 0
         self.first_column: Index = 0
         few_sums = self.sums <= FEW_SUMS
-        streams = self.row.size == 1 and not self.narrow and is_readable(product, wide)
+        streams = self.row.size == 1 and is_readable(product, wide)
+        if self.narrow:
+            streams = streams and few_registers and self.column.size <= STREAM_TOTALS
         depth = FEW_DEPTH if few_sums and not streams else DEPTH
         precise = wide is DType.F32 and self.depth.size > PRECISE * depth
-        self.banded = precise or (self.narrow and self.depth.size > WHOLE_DEPTH)
+        self.banded = precise or (self.narrow and not streams and self.depth.size > WHOLE_DEPTH)
         self.total = DType.F64 if precise else wide
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
         self.streams = streams and not self.banded
         if self.streams:
             block = STREAM_ROWS if few_registers else STREAM_DEPTH
-        self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
+        whole = self.narrow and not self.banded and not self.streams
+        self.block = self.depth.size if whole else min(block, self.depth.size)
         sizes = self.lanes, self.width, self.rows, self.block
         self.operands = Operands(e, product, wide, *sizes, few, converting and words is None, words)
         if product.left.dtype is not wide and few_registers:
@@ -148,7 +152,8 @@ class Matmul:
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:
             rows = min(self.band, self.row.size) if self.banded else self.rows
-            self.tile = self.b.alloca(raw_type(self.b.types, self.total), rows * self.width, 64)
+            size = -(-self.column.size // self.lanes) * self.lanes if self.streams else rows * self.width
+            self.tile = self.b.alloca(raw_type(self.b.types, self.total), size, 64)
 
     def emit(self) -> None:
         b = self.b
@@ -185,6 +190,8 @@ class Matmul:
         """All panels of columns, each block by block along the contracting dimension, or the other way round."""
         if self.streams:
             self._blocks(lambda *block: self._panels(lambda *panel: self._part(offsets, panel, block)))
+            if self.narrow:
+                self._panels(lambda *panel: self._finish_panel(offsets, panel))
         elif self.banded:
             self._panels(lambda *panel: self._bands(offsets, panel))
         else:
@@ -294,7 +301,7 @@ class Matmul:
         b = self.b
         self.first_row = row
         left, out = (b.add(at, b.mul(row, s)) for at, s in ((block.left, self.row.lhs), (block.out, self.row.out)))
-        total = b.mul(b.sub(row, base), self.width) if self.banded else 0
+        total = b.mul(b.sub(row, base), self.width) if self.banded else self.first_column if self.streams else 0
         return replace(block, left=left, out=out, total=total)
 
     def _rows(self, block: Block, rows: int) -> None:
@@ -339,7 +346,7 @@ class Matmul:
             places.append(ahead.place)
             numbers.append(ahead.row)
         tile.call(b, places, [*numbers, lines])
-        if self.narrow and not self.banded:
+        if self.narrow and not self.banded and not self.streams:
             self._finish(block.out, rows, block.columns)
 
     def _sums_apart(self, depth: int) -> int:
@@ -349,13 +356,20 @@ class Matmul:
             apart *= 2
         return apart
 
-    def _finish(self, out: Index, rows: Index, columns: int) -> None:
-        """Round rows of totals into the result, or pass them to `write`."""
+    def _finish_panel(self, offsets: list[Index], panel: tuple[Index, int]) -> None:
+        """Finish the only row's totals, which are those of all panels."""
+        block = self._of_panel(offsets, *panel)
+        self.first_row = 0
+        self._finish(block.out, 1, block.columns, self.first_column)
+
+    def _finish(self, out: Index, rows: Index, columns: int, first: Index = 0) -> None:
+        """Round rows of totals, from `first` on, into the result, or pass them to `write`."""
         b, dtype = self.b, self.result.dtype
         assert self.tile is not None
         type, element = raw_type(b.types, dtype), raw_type(b.types, self.total)
         with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, columns, unroll=Unroll.NONE) as column:
-            place = b.pointer(self.tile, b.add(b.mul(row.index, self.width), column.index), element)
+            at = b.add(first, b.add(b.mul(row.index, self.width), column.index))
+            place = b.pointer(self.tile, at, element)
             value = b.load(place, element, self.total.bytes)
             if self.total is not self.wide:
                 value = b.truncate(value, self.element)

@@ -226,3 +226,16 @@ def test_one_row_reads_few_rows_of_a_wide_matrix_at_a_time():
     assert "double" not in "".join(module.helpers)
     (call,) = [line for line in module.llvm_ir.splitlines() if "call void @mlir.tile" in line.replace('"', "")]
     assert "i64 8," in call
+
+
+@pytest.mark.parametrize("columns", [136, 333])
+def test_one_row_with_an_epilogue_streams_too(columns):
+    """Totals of all columns are on the stack: panel by panel, each row of the matrix is read from as many pages."""
+    product = Product("bf16", "nn", 1, 773, columns, True)
+    module = emitted(product.module_text(), Target.level("x86-64-v3"))
+    totals = [int(n) for n in re.findall(r"alloca float, i64 (\d+)", module.llvm_ir)]
+    assert -(-columns // 8) * 8 in totals
+    inputs = small_integers(product.module_text())
+    np.testing.assert_array_equal(
+        run(product.module_text(), inputs).astype(np.float64), exact(product, inputs).astype(np.float64)
+    )
