@@ -110,7 +110,8 @@ class Operands:
         assert self.panel is not None
         if columns == self.width and self.words is None:
             unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == 1 else "-"
-            pack = Pack(self.right.dtype, self.wide, columns, unit, self.fetches and unit == "n", b.fma_hardware)
+            fetches = self.fetches and unit == "n"
+            pack = Pack(self.right.dtype, self.wide, columns, self.lanes, unit, fetches, b.fma_hardware)
             numbers = [depth, self.depth.rhs, self.column.rhs]
             pack.call(b, self._place(self.right, block.right), self.panel, numbers)
             return

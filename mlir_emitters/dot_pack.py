@@ -10,6 +10,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
+from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_tile import CACHE_LINE
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
@@ -24,19 +25,21 @@ class Pack:
     """Copies rows of `columns` elements of dtype `source` to adjacent rows of `wide`.
 
     unit: which stride of B is 1: along rows (n), of contracting elements (k), which the inner loop follows, or none
-    (-). fetches: rows are fetched ahead. fma: whether the target has fused multiply-adds.
+    (-). lanes: of a vector, which the columns are a multiple of. fetches: rows are fetched ahead. fma: whether the
+    target has fused multiply-adds.
     """
 
     source: DType
     wide: DType
     columns: int
+    lanes: int
     unit: str
     fetches: bool
     fma: bool
 
     @property
     def name(self) -> str:
-        return f"mlir.pack.{self.source.value}.{self.wide.value}.{self.columns}{self.unit}{'a' * self.fetches}"
+        return f"mlir.pack.{self.source.value}.{self.wide.value}.{self.columns}x{self.lanes}{self.unit}{'a' * self.fetches}"
 
     def types(self, b: Builder) -> list[ir.Type]:
         """Of the parameters: memory of B and of the panel; B's offset; the depth; the strides of rows and columns."""
@@ -50,15 +53,15 @@ class Pack:
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
         """The function's body."""
         source, panel, start, depth, row, column = parameters
-        element = raw_type(b.types, self.wide)
+        raw, element = (raw_type(b.types, d) for d in (self.source, self.wide))
 
         def place(k: Index, n: Index) -> Index:
             across = k if self.unit == "k" else b.mul(k, row)
             return b.add(b.add(start, across), n if self.unit == "n" else b.mul(n, column))
 
         def copy(k: Index, n: Index) -> None:
-            raw = load_element(b, source, self.source, place(k, n))
-            value = flatten(convert_to(b, self.source, self.wide, decode(b, self.source, raw)))[0]
+            code = load_element(b, source, self.source, place(k, n))
+            value = flatten(convert_to(b, self.source, self.wide, decode(b, self.source, code)))[0]
             b.store(value, b.pointer(panel, b.add(b.mul(k, self.columns), n), element), self.wide.bytes)
 
         def strip(first: Index, count: Index) -> None:
@@ -76,6 +79,25 @@ class Pack:
             if self.fetches:
                 for n in range(0, self.columns, CACHE_LINE // self.source.bytes):
                     at = place(b.add(slow.index, NEXT_ROWS), n)
-                    b.prefetch(b.pointer(source, at, raw_type(b.types, self.source)))
-            with b.loop(0, self.columns, unroll=Unroll.NONE) as fast:
-                copy(slow.index, fast.index)
+                    b.prefetch(b.pointer(source, at, raw))
+            if self._in_vectors:
+                # LLVM would not: it has to test whether panel and source overlap, which takes as long as a short row.
+                for n in range(0, self.columns, self.lanes):
+                    self._copy_vector(b, b.pointer(source, place(slow.index, n), raw), panel, (slow.index, n))
+            else:
+                with b.loop(0, self.columns, unroll=Unroll.NONE) as fast:
+                    copy(slow.index, fast.index)
+
+    @property
+    def _in_vectors(self) -> bool:
+        """Whether rows of B are copied, and converted, a vector at a time."""
+        converts = self.source in IN_VECTORS and COMPUTE[self.source] is self.wide
+        return self.unit == "n" and (self.source is self.wide or converts)
+
+    def _copy_vector(self, b: Builder, place: Pointer, panel: Value, to: tuple[Index, int]) -> None:
+        raw, element = (raw_type(b.types, d) for d in (self.source, self.wide))
+        value = b.load(place, ir.VectorType.get([self.lanes], raw), self.source.bytes)
+        if self.source is not self.wide:
+            value = IN_VECTORS[self.source](b, value, ir.VectorType.get([self.lanes], element))
+        k, n = to
+        b.store(value, b.pointer(panel, b.add(b.mul(k, self.columns), n), element), self.lanes * self.wide.bytes)

@@ -33,7 +33,7 @@ class Tile:
     that are aligned vectors; 0: it is an argument, and they are not. apart: into how many sums each vector is split.
     masked: only some of the last columns are stored. ahead: the dtype of what is fetched of A, or None. fma: whether
     the target has fused multiply-adds. words: how many elements a place of the depth has (dot_words.py); if several,
-    sums begin with the row in front of B's first one.
+    sums begin with the row in front of B's first one. pairs: two neighbours of a row of A, bf16, are read at once.
     """
 
     wide: DType
@@ -50,12 +50,13 @@ class Tile:
     ahead: DType | None
     fma: bool
     words: int = 1
+    pairs: bool = False
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.left, self.right, self.total))
         ahead = "" if self.ahead is None else f".{self.ahead.value}"
-        marks = f"{self.unit}{self.packed}{'m' * self.masked}{'' if self.words == 1 else self.words}"
+        marks = f"{self.unit}{self.packed}{'m' * self.masked}{'p' * self.pairs}{'' if self.words == 1 else self.words}"
         return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
 
     def types(self, b: Builder) -> list[ir.Type]:
@@ -128,6 +129,8 @@ class _Body:
         begin = [zero] * (tile.apart * count)
         if tile.words > 1:
             begin = [self._right(-1, v * self.lanes) for v in range(self.vectors)] * tile.rows
+        if tile.pairs:
+            return self._sums_of_pairs(begin)
         with b.loop(0, self.depth, tile.apart, begin, Unroll.NONE) as loop:
             sums: list[Value] = []
             for turn in range(tile.apart):
@@ -145,13 +148,44 @@ class _Body:
             found = [self._plus(x, y) for x, y in zip(found[:half], found[half:], strict=True)]
         return found
 
+    def _sums_of_pairs(self, sums: Sequence[Value]) -> list[Value]:
+        """First the even products, then the odd ones: a factor is half of a word that is broadcast from memory, and
+        takes one operation. In a loop of both, LLVM keeps the words on the stack until their other half is used.
+        """
+        b = self.b
+        for turn, (operation, number) in enumerate((("arith.shli", 16), ("arith.andi", -1 << 16))):
+            words = ir.VectorType.get([self.lanes], b.types.i32)
+            with b.loop(0, self.depth, 2, sums, Unroll.NONE) as loop:
+                k = loop.index
+                sources = [self._right(b.add(k, turn), v * self.lanes) for v in range(self.vectors)]
+                found: list[Value] = []
+                for m in range(self.tile.rows):
+                    constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+                    pair = b.op("vector.broadcast", self._pair(m, k), type=words)
+                    factor = b.bitcast(b.op(operation, pair, constant), self.vector)
+                    found += [self._multiply_add(factor, x, loop.carried[len(found) + v]) for v, x in enumerate(sources)]
+                loop.next = found
+            sums = list(loop.values)
+        return list(sums)
+
+    def _pair(self, m: int, k: Index) -> Value:
+        """A[m, k] in the lower half of a word, A[m, k + 1] in the upper one."""
+        b = self.b
+        place = b.pointer(self.memory[0], self._left_place(m, k), b.types.i16)
+        two = b.load(place, ir.VectorType.get([2], b.types.i16), self.tile.left.bytes)
+        return b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))
+
+    def _left_place(self, m: int, k: Index) -> Index:
+        """Where A[m, k] is."""
+        b = self.b
+        along = k if self.tile.unit == "k" else b.mul(k, self.step)
+        row = m if self.tile.unit == "m" else self.starts[m]
+        return b.add(b.add(self.left_at, row), along)
+
     def _left(self, m: int, k: Index) -> Value:
         """A[m, k], converted."""
         b, dtype = self.b, self.tile.left
-        along = k if self.tile.unit == "k" else b.mul(k, self.step)
-        row = m if self.tile.unit == "m" else self.starts[m]
-        place = b.add(b.add(self.left_at, row), along)
-        raw = load_element(b, self.memory[0], dtype, place)
+        raw = load_element(b, self.memory[0], dtype, self._left_place(m, k))
         return flatten(convert_to(b, dtype, self.tile.wide, decode(b, dtype, raw)))[0]
 
     def _right(self, k: Index, column: int) -> Value:

@@ -13,7 +13,6 @@ stack, for a band of rows at a time; of many blocks of f32 in f64, so that round
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +25,7 @@ from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, open_loops, positions_of_step, product_of
+from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, registers_of
 from .dot_tile import CACHE_LINE, Tile
 from .dot_words import Words
 from .elemental import Elemental, Indices
@@ -41,32 +41,11 @@ PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 STREAM_DEPTH = 32  # of one row: as many rows of B are read along all columns; processors foresee what follows
+STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
+STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
-CONSTANTS = 8  # registers that the conversion of a narrow float takes
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
-FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversions
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
-
-
-@functools.cache
-def best_tile(vector_bits: int, converting: bool = False, narrow: bool = False) -> tuple[int, int]:
-    """(rows, vectors of columns) of the tile with the most multiply-adds per load, among those that fit in registers.
-
-    Registers hold the sums, the vectors of B and one factor of A, and two more for factors that are converted: without
-    these, LLVM keeps sums on the stack, which takes four times as long. The number of vectors is a power of two,
-    because most products have a multiple of one as columns. narrow: of 8 bits and less, whose conversions have more
-    constants, which LLVM keeps in registers all the time, where there are many.
-    """
-    registers = registers_of(vector_bits)
-    registers -= CONSTANTS if narrow and registers > CONSTANTS * 2 else 2 if converting else 0
-    tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
-    return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
-
-
-def flat_tile(vector_bits: int, rows: int) -> tuple[int, int]:
-    """(rows, vectors of columns) of a tile of all rows, for few of them: as wide as registers allow."""
-    most = (registers_of(vector_bits) - 2) // rows
-    return rows, 1 << (most.bit_length() - 1)
 
 
 def converts_in_place(product: Product) -> bool:
@@ -76,11 +55,6 @@ def converts_in_place(product: Product) -> bool:
     if product.row.size < PACK_ROWS or product.depth.lhs != 1:
         return product.left.dtype in IN_VECTORS
     return product.left.dtype in IN_VECTORS.keys() - {DType.F16}
-
-
-def registers_of(vector_bits: int) -> int:
-    """The number of vector registers."""
-    return 32 if vector_bits >= 512 else 16
 
 
 def emit_matmul(
@@ -147,6 +121,9 @@ class Matmul:
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
         # How products are summed must depend on neither steps nor a tile's place: a last bit would.
         self.sums = self.rows * self.width // self.lanes
+        few_registers = registers_of(vector_bits) <= FEW_REGISTERS
+        room = few_registers and self.sums + self.width // self.lanes + 2 <= FEW_REGISTERS
+        self.pairs = room and (product.left.dtype, wide, self.depth.lhs) == (DType.BF16, DType.F32, 1)
         if steps is not None and of_step:
             self.width = math.gcd(self.width, of_step * steps.partition.least)
         self.narrow = wide is not result.dtype or write is not None
@@ -154,23 +131,29 @@ class Matmul:
         self.first_row: Index = 0
         self.first_column: Index = 0
         few_sums = self.sums <= FEW_SUMS
-        depth = FEW_DEPTH if few_sums else DEPTH
+        streams = self.row.size == 1 and is_readable(product, wide)
+        if self.narrow:
+            streams = streams and few_registers and self.column.size <= STREAM_TOTALS
+        depth = FEW_DEPTH if few_sums and not streams else DEPTH
         precise = wide is DType.F32 and self.depth.size > PRECISE * depth
-        self.banded = precise or (self.narrow and self.depth.size > WHOLE_DEPTH)
+        self.banded = precise or (self.narrow and not streams and self.depth.size > WHOLE_DEPTH)
         self.total = DType.F64 if precise else wide
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
-        self.streams = self.row.size == 1 and not self.narrow and not self.banded and is_readable(product, wide)
-        block = STREAM_DEPTH if self.streams else block
-        self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
+        self.streams = streams and not self.banded
+        if self.streams:
+            block = STREAM_ROWS if few_registers else STREAM_DEPTH
+        whole = self.narrow and not self.banded and not self.streams
+        self.block = self.depth.size if whole else min(block, self.depth.size)
         sizes = self.lanes, self.width, self.rows, self.block
         self.operands = Operands(e, product, wide, *sizes, few, converting and words is None, words)
-        if product.left.dtype is not wide and registers_of(vector_bits) <= FEW_REGISTERS:
+        if product.left.dtype is not wide and few_registers:
             self.operands.fetches_left = False
         self.tile = None
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:
             rows = min(self.band, self.row.size) if self.banded else self.rows
-            self.tile = self.b.alloca(raw_type(self.b.types, self.total), rows * self.width, 64)
+            size = -(-self.column.size // self.lanes) * self.lanes if self.streams else rows * self.width
+            self.tile = self.b.alloca(raw_type(self.b.types, self.total), size, 64)
 
     def emit(self) -> None:
         b = self.b
@@ -206,6 +189,8 @@ class Matmul:
         """All panels of columns, each block by block along the contracting dimension, or the other way round."""
         if self.streams:
             self._blocks(lambda *block: self._panels(lambda *panel: self._part(offsets, panel, block)))
+            if self.narrow:
+                self._panels(lambda *panel: self._finish_panel(offsets, panel))
         elif self.banded:
             self._panels(lambda *panel: self._bands(offsets, panel))
         else:
@@ -315,7 +300,7 @@ class Matmul:
         b = self.b
         self.first_row = row
         left, out = (b.add(at, b.mul(row, s)) for at, s in ((block.left, self.row.lhs), (block.out, self.row.out)))
-        total = b.mul(b.sub(row, base), self.width) if self.banded else 0
+        total = b.mul(b.sub(row, base), self.width) if self.banded else self.first_column if self.streams else 0
         return replace(block, left=left, out=out, total=total)
 
     def _rows(self, block: Block, rows: int) -> None:
@@ -325,7 +310,7 @@ class Matmul:
         fetches = operands.fetches and rows == self.rows  # a rest of rows is too short to gain
         ahead = operands.ahead(block) if fetches else None
         left, right = operands.left_read(block), operands.right_read(block)
-        columns = -(-block.columns // self.lanes) * self.lanes
+        columns, apart = -(-block.columns // self.lanes) * self.lanes, self._sums_apart(block.depth)
         tile = Tile(
             self.wide,
             left.dtype,
@@ -336,11 +321,12 @@ class Matmul:
             self.lanes,
             "k" if left.along == 1 else "m" if left.row == 1 else "-",
             0 if operands.reads(block.columns) else self.width,
-            self._sums_apart(block.depth),
+            apart,
             self.tile is None and columns != block.columns,
             None if ahead is None else ahead.dtype,
             b.fma_hardware,
             self.words,
+            self.pairs and apart == 1 and block.depth % 2 == 0,
         )
         if self.tile is None:
             out, stride = b.pointer(self.e.pointers[self.result.argument], block.out, self.element), self.row.out
@@ -359,7 +345,7 @@ class Matmul:
             places.append(ahead.place)
             numbers.append(ahead.row)
         tile.call(b, places, [*numbers, lines])
-        if self.narrow and not self.banded:
+        if self.narrow and not self.banded and not self.streams:
             self._finish(block.out, rows, block.columns)
 
     def _sums_apart(self, depth: int) -> int:
@@ -369,13 +355,20 @@ class Matmul:
             apart *= 2
         return apart
 
-    def _finish(self, out: Index, rows: Index, columns: int) -> None:
-        """Round rows of totals into the result, or pass them to `write`."""
+    def _finish_panel(self, offsets: list[Index], panel: tuple[Index, int]) -> None:
+        """Finish the only row's totals, which are those of all panels."""
+        block = self._of_panel(offsets, *panel)
+        self.first_row = 0
+        self._finish(block.out, 1, block.columns, self.first_column)
+
+    def _finish(self, out: Index, rows: Index, columns: int, first: Index = 0) -> None:
+        """Round rows of totals, from `first` on, into the result, or pass them to `write`."""
         b, dtype = self.b, self.result.dtype
         assert self.tile is not None
         type, element = raw_type(b.types, dtype), raw_type(b.types, self.total)
         with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, columns, unroll=Unroll.NONE) as column:
-            place = b.pointer(self.tile, b.add(b.mul(row.index, self.width), column.index), element)
+            at = b.add(first, b.add(b.mul(row.index, self.width), column.index))
+            place = b.pointer(self.tile, at, element)
             value = b.load(place, element, self.total.bytes)
             if self.total is not self.wide:
                 value = b.truncate(value, self.element)

@@ -13,7 +13,7 @@ from ...codegen.options import EmitOptions, EmittedModule, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...mlir_emitters import emit
-from ...mlir_emitters.dot_tiled import best_tile
+from ...mlir_emitters.dot_registers import best_tile
 from ...planning.planner import plan
 
 DTYPES = ("bf16", "f16", "f32", "f64", "s8", "s4", "u8", "f8e5m2", "f8e4m3fn")
@@ -180,3 +180,62 @@ def test_a_kernel_has_no_tile_of_its_own(dtype):
         prefetches = module.llvm_ir.replace('"', "").count("call void @llvm.prefetch")
         assert prefetches <= (4 if dtype == "s8" else 0)  # nor does it pack panels, but those of words
         assert dtype not in ("f32", "f64") or not re.search(r"^ +store ", module.llvm_ir, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("dtype", "columns"), [("f32", 16), ("f64", 8), ("bf16", 16)])
+def test_rows_are_packed_as_vectors(dtype, columns):
+    """One by one, for lack of a proof that panel and source do not overlap, twelve rows took twice as long."""
+    target = Target.level("x86-64-v3")
+    module = emitted(Product(dtype, "nn", 512, 512, columns).module_text(), target)
+    (pack,) = [text for text in module.helpers if "define void @mlir.pack" in text.replace('"', "")]
+    code = assembly(pack, EmitOptions(target))
+    assert "ymm" in code
+    assert not re.search(r"vmovs[sd]|movzwl", code)
+
+
+def test_factors_of_bf16_are_broadcast_from_memory():
+    """Where factors pass from memory through two registers to a vector, a product takes 1.4 times as long."""
+    target = Target.level("x86-64-v3")
+    helpers = emitted(Product("bf16", "nn", 512, 512, 512).module_text(), target).helpers
+    code = "".join(assembly(text, EmitOptions(target)) for text in helpers)
+    loops = [body for body in re.findall(r"\.LBB\w+:\n((?:\t(?!j|\.).*\n)+)\tj", code) if body.count("vfmadd") >= 8]
+    assert loops
+    for body in loops:
+        assert re.search(r"vpbroadcastd\t\(", body)
+        assert not re.search(r"vmovd|movzwl|%rsp", body)
+
+
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(7, 512, 24), (12, 514, 40), (33, 517, 19), (2, 64, 32)])
+def test_pairs_of_bf16(rows, depth, columns):
+    """Even and odd depths, rests of rows and of columns: special values stay with their own products."""
+    product = Product("bf16", "nn", rows, depth, columns)
+    inputs = small_integers(product.module_text())
+    inputs[0][rows - 1, depth - 1] = np.inf
+    inputs[0][0, 1] = np.nan
+    inputs[1][...] = np.where(inputs[1] == 0, 1, inputs[1])
+    with np.errstate(all="ignore"):
+        wanted = inputs[0].astype(np.float64) @ inputs[1].astype(np.float64)
+    found = run(product.module_text(), inputs)
+    np.testing.assert_array_equal(found.astype(np.float64), wanted.astype(found.dtype).astype(np.float64))
+
+
+def test_one_row_reads_few_rows_of_a_wide_matrix_at_a_time():
+    """With four lines of each of many pages at a time, and sums in f64, one row took twice as long."""
+    target = Target.level("x86-64-v3")
+    module = emitted(Product("f32", "nn", 1, 4096, 4096).module_text(), target)
+    assert "double" not in "".join(module.helpers)
+    (call,) = [line for line in module.llvm_ir.splitlines() if "call void @mlir.tile" in line.replace('"', "")]
+    assert "i64 8," in call
+
+
+@pytest.mark.parametrize("columns", [136, 333])
+def test_one_row_with_an_epilogue_streams_too(columns):
+    """Totals of all columns are on the stack: panel by panel, each row of the matrix is read from as many pages."""
+    product = Product("bf16", "nn", 1, 773, columns, True)
+    module = emitted(product.module_text(), Target.level("x86-64-v3"))
+    totals = [int(n) for n in re.findall(r"alloca float, i64 (\d+)", module.llvm_ir)]
+    assert -(-columns // 8) * 8 in totals
+    inputs = small_integers(product.module_text())
+    np.testing.assert_array_equal(
+        run(product.module_text(), inputs).astype(np.float64), exact(product, inputs).astype(np.float64)
+    )

@@ -1,0 +1,34 @@
+"""How large the register tile of a matrix product is, by the number of vector registers."""
+
+from __future__ import annotations
+
+import functools
+
+CONSTANTS = 8  # registers that the conversion of a narrow float takes
+FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversions
+
+
+@functools.cache
+def best_tile(vector_bits: int, converting: bool = False, narrow: bool = False) -> tuple[int, int]:
+    """(rows, vectors of columns) of the tile with the most multiply-adds per load, among those that fit in registers.
+
+    Registers hold the sums, the vectors of B and one factor of A, and two more for factors that are converted: without
+    these, LLVM keeps sums on the stack, which takes four times as long. The number of vectors is a power of two,
+    because most products have a multiple of one as columns. narrow: of 8 bits and less, whose conversions have more
+    constants, which LLVM keeps in registers all the time, where there are many.
+    """
+    registers = registers_of(vector_bits)
+    registers -= CONSTANTS if narrow and registers > CONSTANTS * 2 else 2 if converting else 0
+    tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
+    return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
+
+
+def flat_tile(vector_bits: int, rows: int) -> tuple[int, int]:
+    """(rows, vectors of columns) of a tile of all rows, for few of them: as wide as registers allow."""
+    most = (registers_of(vector_bits) - 2) // rows
+    return rows, 1 << (most.bit_length() - 1)
+
+
+def registers_of(vector_bits: int) -> int:
+    """The number of vector registers."""
+    return 32 if vector_bits >= 512 else 16
