@@ -39,7 +39,8 @@ class Pack:
 
     @property
     def name(self) -> str:
-        return f"mlir.pack.{self.source.value}.{self.wide.value}.{self.columns}x{self.lanes}{self.unit}{'a' * self.fetches}"
+        shape = f"{self.columns}x{self.lanes}{self.unit}{'a' * self.fetches}"
+        return f"mlir.pack.{self.source.value}.{self.wide.value}.{shape}"
 
     def types(self, b: Builder) -> list[ir.Type]:
         """Of the parameters: memory of B and of the panel; B's offset; the depth; the strides of rows and columns."""

@@ -163,7 +163,9 @@ class _Body:
                     constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
                     pair = b.op("vector.broadcast", self._pair(m, k), type=words)
                     factor = b.bitcast(b.op(operation, pair, constant), self.vector)
-                    found += [self._multiply_add(factor, x, loop.carried[len(found) + v]) for v, x in enumerate(sources)]
+                    found += [
+                        self._multiply_add(factor, x, loop.carried[len(found) + v]) for v, x in enumerate(sources)
+                    ]
                 loop.next = found
             sums = list(loop.values)
         return list(sums)

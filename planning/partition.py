@@ -16,6 +16,7 @@ from ..hlo.analysis.cost_analysis import CostAnalysis
 from ..hlo.analysis.rows import rows_of_body
 from ..hlo.analysis.windows import running, window_of
 from ..hlo.ir import Computation, Instruction
+from ..hlo.library.calls import whole_bytes
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .inplace import BY_ELEMENT
@@ -231,6 +232,8 @@ def _fastest(shape: Shape) -> int:
 
 def _grain(extent: int, ops: frozenset[Op]) -> int:
     """What least chunks are multiples of."""
+    if Op.FFT in ops:  # fewer rows are no block of rows, or a call of a library that mostly makes its table
+        return GRAINS[-1]
     if not WITHOUT_GRAIN.isdisjoint(ops):
         return 1
     fits = (grain for grain in GRAINS if grain * GRAINS_IN_EXTENT <= extent)
@@ -361,6 +364,12 @@ def _roles(dot: Instruction) -> tuple[range, range, range]:
     return (range(batches), right, left) if _fastest(dot.shape) in left else (range(batches), left, right)
 
 
+def _fft(i: Instruction, rank: int) -> Sequence[bool]:
+    """The batch, unless the kernel has one memory for intermediate results of all of it."""
+    transformed = len(i.attributes["fft_length"]) if not whole_bytes(i) else rank
+    return [d < rank - transformed for d in range(rank)]
+
+
 def _window(scatter: Instruction) -> int:
     """Elements that a scatter combines for one position of the batch."""
     updates = scatter.operands[-1].shape.dims
@@ -417,6 +426,7 @@ RULES: Mapping[Op, SplitRule] = {
     **dict.fromkeys(BY_ELEMENT - {Op.PARAMETER, Op.CONSTANT, Op.TUPLE}, _all),
     Op.CONVOLUTION: _convolution,
     Op.DOT: _dot,
+    Op.FFT: _fft,
     Op.GATHER: _all,
     Op.REDUCE: _all,  # the dimensions that remain
     Op.REDUCE_WINDOW: _reduce_window,

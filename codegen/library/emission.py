@@ -14,7 +14,7 @@ from ...hlo.library.lapack import COMPLEX, REAL
 from ...hlo.opcodes import Op
 from ...planning.plan import KernelRequest
 from ..options import EmitOptions, EmittedModule
-from .fft import emit_fft, is_supported
+from .fft import emit_fft, is_supported, takes_ranges
 from .frame import Frame
 from .lapack import emit_lapack
 
@@ -33,11 +33,15 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
         raise errors[0]
     module = ir.Module("library", context=ir.Context())
     module.triple = options.target.triple
+    ranged: set[str] = set()
+    helpers: dict[str, str] = {}
     for request in requests:
-        frame = Frame(module, request)
+        frame = Frame(module, request, not options.strict, options.ranges and takes_ranges(request))
         EMIT[request.instruction.opcode](frame)
         frame.finish()
-    return EmittedModule(str(module))
+        ranged |= {request.name} if frame.range else set()
+        helpers |= frame.helpers
+    return EmittedModule(str(module), ranged=frozenset(ranged), helpers=tuple(helpers.values()))
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:

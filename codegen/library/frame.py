@@ -60,11 +60,15 @@ def element_type(dtype: DType) -> ir.Type:
 
 
 class Frame:
-    """The function of one kernel while it is being emitted."""
+    """The function of one kernel while it is being emitted. fused: products and sums may contract. ranged: it takes
+    ranges. helpers: LLVM IR of the functions of other modules that it calls, by symbol.
+    """
 
-    def __init__(self, module: ir.Module, request: KernelRequest):
-        self.module, self.request = module, request
-        self.function = _declare(module, request)
+    def __init__(self, module: ir.Module, request: KernelRequest, fused: bool = True, ranged: bool = False):
+        self.module, self.request, self.fused = module, request, fused
+        self.function = _declare(module, request, ranged)
+        self.range = tuple(self.function.args[len(request.arguments) :])
+        self.helpers: dict[str, str] = {}
         self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
 
     def finish(self) -> None:
@@ -164,16 +168,22 @@ class Frame:
         if count == 1:
             yield 0
             return
+        with self.walk(0, count) as index:
+            yield index
+
+    @contextmanager
+    def walk(self, begin: Number, end: Number, step: int = 1) -> Iterator[ir.Value]:
+        """A loop whose body runs with the index begin, begin + step, … below `end`."""
         before = self.b.block
         head, body, after = (self.function.append_basic_block(name) for name in ("head", "body", "after"))
         self.b.branch(head)
         self.b.position_at_end(head)
         index = self.b.phi(I64)
-        index.add_incoming(I64(0), before)
-        self.b.cbranch(self.b.icmp_unsigned("<", index, I64(count)), body, after)
+        index.add_incoming(self.value(begin), before)
+        self.b.cbranch(self.b.icmp_unsigned("<", index, self.value(end)), body, after)
         self.b.position_at_end(body)
         yield index
-        index.add_incoming(self.b.add(index, I64(1)), self.b.block)
+        index.add_incoming(self.b.add(index, I64(step)), self.b.block)
         self.b.branch(head)
         self.b.position_at_end(after)
 
@@ -260,10 +270,11 @@ def _same_order(a: Part, b: Part) -> bool:
     return (not kept or kept[0][0] == 1) and all(y[0] == x[0] * x[2] for x, y in pairwise(kept))
 
 
-def _declare(module: ir.Module, request: KernelRequest) -> ir.Function:
-    function = ir.Function(module, ir.FunctionType(VOID, [POINTER] * len(request.arguments)), request.name)
+def _declare(module: ir.Module, request: KernelRequest, ranged: bool) -> ir.Function:
+    types = [*[POINTER] * len(request.arguments), *[I64] * 2 * ranged]
+    function = ir.Function(module, ir.FunctionType(VOID, types), request.name)
     function.attributes.add("nounwind")
-    for number, (argument, parameter) in enumerate(zip(request.arguments, function.args, strict=True)):
+    for number, (argument, parameter) in enumerate(zip(request.arguments, function.args)):
         parameter.name = f"arg{number}"
         parameter.add_attribute("noalias")
         if not argument.written:

@@ -18,6 +18,7 @@ from ..shapes import Shape
 from .lapack import LETTERS, Address, Routine, Sizes, routines
 from .lapack_checks import complaint
 from .lapack_options import options_of, wrong_options
+from .transforms import block_bytes
 
 Options = Mapping[str, str | int | bool]
 
@@ -113,10 +114,15 @@ def _complaint(i: Instruction, routine: Routine, dtype: DType, options: Options)
 def work_bytes(i: Instruction) -> int:
     """Bytes of work space that the kernel of a library op needs; 0 for other ops."""
     if i.opcode is Op.FFT:
-        several = i.attributes["fft_type"] == "IRFFT" and len(i.attributes["fft_length"]) > 1
-        return i.operands[0].shape.bytes if several else 0
+        return whole_bytes(i) + block_bytes(i)
     call = lapack_call(i) if i.opcode in LIBRARY else None
     return call.scratch if call is not None else 0
+
+
+def whole_bytes(i: Instruction) -> int:
+    """Bytes of an fft's operand when some of its dimensions are transformed, if the result cannot hold it."""
+    several = i.attributes["fft_type"] == "IRFFT" and len(i.attributes["fft_length"]) > 1
+    return -(-i.operands[0].shape.bytes // ALIGNMENT) * ALIGNMENT if several else 0
 
 
 def taken_over(i: Instruction) -> tuple[tuple[int, int], ...]:
