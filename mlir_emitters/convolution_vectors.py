@@ -186,7 +186,9 @@ class VectorTiles(Tiles):
             super()._spill(places)
 
     def _final(self, slot: Index) -> Scalar:
-        return self.totals.read(slot) if self.totals is not None and self.adds else super()._final(slot)
+        if self.totals is None:
+            return super()._final(slot)
+        return self.totals.final(slot, self.b.constant(0.0, self.element))  # of no products: 0, and no accumulator
 
     def _start(self, places: int) -> None:
         """Totals only: accumulators are written before they are read."""
