@@ -222,7 +222,7 @@ class Held(Columns):
             start, end = 0, self.c.sizes[self.across]
         else:
             start, end = self.c.axes[self.across - SPATIAL].inside()
-        step = positions_of(self.grid, self.code.vector_bits, end - start) if self.large and end > start else 1
+        step = self._step(end - start)
         end -= (end - start) % step
         if self.calls and step > 1 and start < end < start + self.c.sizes[self.across]:
             yield Part(start, end, step, rest=True)
@@ -231,6 +231,10 @@ class Held(Columns):
             yield Part(start, end, step)
         if end - start < self.c.sizes[self.across]:
             yield Part(start, end, 1, border=True)
+
+    def _step(self, inside: int) -> int:
+        """Positions of a tile, among `inside`."""
+        return positions_of(self.grid, self.code.vector_bits, inside) if self.large and inside > 0 else 1
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         if not part.rest:
