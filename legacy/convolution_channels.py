@@ -46,9 +46,11 @@ CALLED = 200
 
 @dataclass(frozen=True, slots=True)
 class ChannelMicro:
-    """Sums of channels at each of `positions` places, or of one. loops: the dimensions of the window. inputs, weights:
-    how the factors are read, `width` channels at a time; alone: the channels at a time at one place. taps: of the last dimension, if places and taps are equally
-    far apart in the input, so that places share what they read; 0 otherwise.
+    """Sums of channels at each of `positions` places, or of one. loops: the dimensions of the window.
+
+    inputs, weights: how the factors are read, `width` channels at a time; alone: the channels at a time at one place.
+    taps: of the last dimension, if places and taps are equally far apart in the input, so that places share what they
+    read; 0 otherwise.
     """
 
     inputs: Vectors

@@ -169,8 +169,10 @@ ENTRY e {
 """
 
 
-def test_ops_that_follow_sums_in_registers_see_each_result_once():
-    check(WITH_EPILOGUE)
+@pytest.mark.parametrize("features", [16, 17, 35])
+def test_ops_that_follow_sums_in_registers_see_each_result_once(features):
+    """17, 35: the last vector holds features that the one before it has stored."""
+    check(WITH_EPILOGUE.replace("16", str(features)))
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
@@ -185,8 +187,8 @@ def test_code_does_not_grow_with_the_sizes_of_a_convolution(stack):
         lines = [line for t in (emitted.llvm_ir, *emitted.helpers) for line in optimize(t, options).splitlines()]
         return sum("fmul" in line or "llvm.fma" in line for line in lines if not line.startswith("declare"))
 
-    small, large = products(16, 32), products(100, 256)
-    assert 0 < small < 40 and 0 < large < 40
+    small, large, odd = products(16, 32), products(100, 256), products(29, 65)
+    assert 0 < small < 40 and 0 < large < 40 and 0 < odd < 60
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
