@@ -12,6 +12,7 @@ from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import IndexValue
 from .convert import convert
+from .convolution_channels import Channels, width_of
 from .convolution_columns import Columns, across_role, column_role, is_zero
 from .convolution_held import Held, grid_of
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
@@ -84,5 +85,8 @@ def emit_column_convolution(
     c, column = Convolution.of(instruction), column_role(instruction)
     assert column is not None
     inside = () if steps is None else [c.role_of(d) for d in steps.dimensions]
-    holds = column not in inside and grid_of(e, instruction, column) is not None
-    (Held if holds else Columns)(e, instruction, column, finish).emit(steps)
+    kind = Columns
+    if column not in inside:
+        is_depthwise = width_of(e, instruction, column) is not None
+        kind = Channels if is_depthwise else Held if grid_of(e, instruction, column) is not None else Columns
+    kind(e, instruction, column, finish).emit(steps)

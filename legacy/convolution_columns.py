@@ -97,6 +97,8 @@ class Columns:
     place: list[IndexValue] = field(default_factory=list)
     adds = True
     """Whether products are added to what the sums' memory holds."""
+    known = 0
+    """The first columns of a block that another one stores."""
     between = Unroll.FREELY
     """The mode of the loop over the finished sums of positions."""
 
@@ -192,7 +194,7 @@ class Columns:
         across = code.loop(self.positions(part), unroll=self.between)
         if self.across is not None:
             place[self.across] = code.add(place[self.across], code.multiply(across.index, part.apart))
-        column = code.loop(width, unroll=over_columns(width))
+        column = code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known))
         place[self.column] = code.add(start, column.index)
         shape = self.instruction.shape
         index = Index.at(code, shape, self.c.result(code, place))

@@ -76,10 +76,11 @@ def grid_of(e: Elemental, instruction: Instruction, column: int) -> Grid | None:
         return None
     lanes = max(e.code.vector_bits, 128) // dtype.bits
     whole, rest = divmod(c.outs, lanes)
-    if rest and (rest & -rest) * dtype.bytes < LEAST_BYTES:
+    short = is_short(rest, dtype)
+    if short and not whole:
         return None
     preferred = (4, 3, 2) if registers(e.code.vector_bits) > 16 else (2, 3)
-    if rest and c.outs // (rest & -rest) <= max(preferred):
+    if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
     if is_copied(instruction, dtype):
         preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= PANEL)
@@ -95,6 +96,13 @@ def positions_of(grid: Grid, vector_bits: int, inside: int) -> int:
     vectors = grid.vectors
     most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
     return min(range(most, most // 2, -1), key=lambda n: inside % n)
+
+
+def is_short(rest: int, dtype: DType) -> bool:
+    """Whether some features make vectors too short: they are the end of a whole vector, whose others are computed
+    again, and not stored.
+    """
+    return rest > 0 and (rest & -rest) * dtype.bytes < LEAST_BYTES
 
 
 def blocks_of(grid: Grid, outs: int) -> list[tuple[int, int, int]]:
@@ -277,6 +285,9 @@ class Held(Columns):
         """Blocks are outermost: their weights, a part of each row of the kernel, stay in the cache for all places."""
         code, sizes = self.code, self.c.sizes
         for start, end, width in blocks_of(self.grid, sizes[self.column]):
+            if end - start == width and is_short(width, self.dtype):
+                self.known = self.grid.lanes - width
+                start, width = start - self.known, self.grid.lanes
             loop = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
             self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
             if self.panel is not None:
@@ -284,6 +295,7 @@ class Held(Columns):
             with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
                 yield places, loop.index, width
             loop.close()
+        self.known = 0
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         if len(taps) < self.held:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Index, Loop
+from .convolution_depthwise import DepthwiseTiles, is_depthwise
 from .convolution_tiles import Tiles, Write, lane_axis, reuse_axis, widened, zero_of
 from .convolution_vectors import VectorTiles, suits
 from .dot import accumulator_of, multiply_add, narrow
@@ -53,7 +54,8 @@ def emit_convolution(e: Elemental, node: Node, write: Write, steps: Steps | None
     lanes = lane_axis(node)
     if lanes is None:
         return False
-    (VectorTiles if suits(e, node, lanes) else Tiles)(e, node, lanes, write).emit(steps)
+    kind = DepthwiseTiles if is_depthwise(e, node, lanes) else VectorTiles if suits(e, node, lanes) else Tiles
+    kind(e, node, lanes, write).emit(steps)
     return True
 
 

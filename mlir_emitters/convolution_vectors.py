@@ -223,7 +223,7 @@ class VectorTiles(Tiles):
             b.store(value, b.pointer(self.space, number * lanes, self.element), min(64, lanes * self.wide.bytes))
 
 
-CALLED = 2000
+CALLED = 1500
 """Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
 
 

@@ -169,8 +169,10 @@ ENTRY e {
 """
 
 
-def test_ops_that_follow_sums_in_registers_see_each_result_once():
-    check(WITH_EPILOGUE)
+@pytest.mark.parametrize("features", [16, 17, 35])
+def test_ops_that_follow_sums_in_registers_see_each_result_once(features):
+    """17, 35: the last vector holds features that the one before it has stored."""
+    check(WITH_EPILOGUE.replace("16", str(features)))
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
@@ -185,8 +187,8 @@ def test_code_does_not_grow_with_the_sizes_of_a_convolution(stack):
         lines = [line for t in (emitted.llvm_ir, *emitted.helpers) for line in optimize(t, options).splitlines()]
         return sum("fmul" in line or "llvm.fma" in line for line in lines if not line.startswith("declare"))
 
-    small, large = products(16, 32), products(100, 256)
-    assert 0 < small < 40 and 0 < large < 40
+    small, large, odd = products(16, 32), products(100, 256), products(29, 65)
+    assert 0 < small < 40 and 0 < large < 40 and 0 < odd < 60
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
@@ -206,6 +208,54 @@ def test_tiles_and_the_positions_beside_them(dtype, low):
     axes = [Spatial(6, 3, 1, low, low, 1, 1, 0), Spatial(23, 3, 1, 1, 1, 1, 1, 0)]
     orders = [list("b01f"), list("01io"), list("b01f")]
     check(text_of(dtype, axes, 2, 70, 64, (1, 1), orders))
+
+
+CHANNELS_LAST = [list("b01f"), list("01io"), list("b01f")]
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_depthwise_convolutions_share_their_products(stack):
+    """A kernel calls them once, and has none itself; the function is the same for images and channels of any size."""
+
+    def emitted(size: int, channels: int):
+        axes = [Spatial(size, 3, 1, 1, 1, 1, 1, 0)] * 2
+        text = text_of("f32", axes, 2, 1, 1, (channels, 1), CHANNELS_LAST)
+        return emitter(stack).emit(plan(parsed(text)).kernels, options)
+
+    options = EmitOptions(Target.level("x86-64-v3"))
+    small, large = emitted(18, 64), emitted(34, 192)
+    assert len(small.helpers) == 1 and small.helpers == large.helpers
+    for module in (small, large):
+        code = optimize(module.llvm_ir, options)
+        assert len(re.findall(r"call .*@\"?(?:legacy|mlir)\.channels", code)) == 1
+        assert "fmul" not in code and "llvm.fma" not in code
+
+
+DEPTHWISE = {
+    "taps share": (Spatial(21, 3, 1, 1, 1, 1, 1, 0), 64),
+    "many taps share": (Spatial(19, 5, 1, 2, 2, 1, 1, 0), 32),
+    "reversed": (Spatial(14, 4, 1, 1, 2, 1, 1, 1), 64),
+    "stride": (Spatial(31, 3, 2, 1, 1, 1, 1, 0), 96),
+    "stride and dilation": (Spatial(33, 3, 2, 2, 1, 1, 2, 0), 48),
+    "holes": (Spatial(12, 3, 1, 2, 2, 2, 1, 0), 64),
+    "nothing whole": (Spatial(4, 9, 1, 4, 4, 1, 1, 0), 128),
+    "no border": (Spatial(14, 3, 1, 0, 0, 1, 1, 0), 64),
+    "sums of nothing": (Spatial(16, 3, 1, 5, 4, 1, 1, 0), 64),
+    "runs of channels and a rest": (Spatial(6, 3, 1, 1, 1, 1, 1, 0), 528),
+    "channels that fill no vector": (Spatial(16, 3, 1, 1, 1, 1, 1, 0), 67),
+}
+
+
+@pytest.mark.parametrize("form", DEPTHWISE)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+def test_depthwise_convolutions(dtype, form):
+    axis, channels = DEPTHWISE[form]
+    check(text_of(dtype, [Spatial(6, 3, 1, 1, 1, 1, 1, 0), axis], 2, 1, 1, (channels, 1), CHANNELS_LAST))
+
+
+def test_depthwise_convolutions_of_one_dimension_and_of_a_batch_of_places():
+    for axis in (Spatial(200, 4, 1, 3, 0, 1, 1, 0), Spatial(2, 2, 1, 0, 0, 1, 1, 0)):
+        check(text_of("f32", [axis], 40, 1, 1, (256, 1), [list("b0f"), list("0io"), list("b0f")]))
 
 
 GROUPED_INSIDE = """HloModule m, is_scheduled=true

@@ -1,0 +1,235 @@
+"""Depthwise convolutions: a function of a module of its own, compiled once a process, has the products of a few
+positions with all channels of a run; a kernel has the loops around its call, and one over the finished sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from .builder import Builder, Index, Pointer, Unroll, Value
+from .convolution_tiles import ALONE, LANES, LEAST_WORK, SPATIAL, reuse_axis
+from .convolution_vectors import VectorTiles
+from .convolution_window import Loop, turns
+from .dot import accumulator_of
+from .dot_dtypes import COMPUTE, IN_VECTORS
+from .elemental import Elemental
+from .elements import raw_type
+from .graph import Buffer, Node
+from .helper import call_helper, memory_types
+from .windows import Geometry, Site
+
+GROUP = 1
+"""The axis of a Site along which channels lie."""
+
+MOST_PLACES = 8
+"""Positions that share what they read: with one vector each, so many sums hide the four cycles of an addition."""
+
+FEWEST_PLACES = 4
+"""Fewer positions with two vectors each share less than twice as many with one."""
+
+LEAST_CALLED = 250
+"""Multiply-adds of vectors in a tile from which on a call, some 30 cycles, counts little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A tile: positions; vectors of channels at these, and at one position; taps of the last dimension of the window
+    that lie as far apart as the positions, so that these share what they read, or 0.
+    """
+
+    positions: int
+    vectors: int
+    alone: int
+    taps: int
+
+
+def shape_of(b: Builder, node: Node) -> Shape:
+    """The tile with the most sums that registers hold beside the weights that stay in them and a piece of the input."""
+    geometry, reuse = Geometry.of(node), reuse_axis(node, GROUP)
+    registers = 32 if b.vector_bits >= 512 else 16
+    last = geometry.slides[-1] if reuse == SPATIAL + len(geometry.slides) - 1 else None
+    taps = last.window if last is not None and last.gap == 1 and last.stride == last.spread else 0
+    taps = taps if taps < registers // 2 else 0
+    vectors = geometry.groups // lanes_of(b, node)
+    spatial = reuse is not None and reuse >= SPATIAL
+    places = 1 if reuse is None else geometry.extents[reuse]
+    if spatial:
+        places = max(1, len(geometry.slides[reuse - SPATIAL].covered()))
+    together = 2 if vectors % 2 == 0 and registers // 2 - 1 - max(taps, 1) >= FEWEST_PLACES else 1
+    most = min(MOST_PLACES, places, registers // together - 1 - max(taps, 1))
+    positions = min(range(most, most // 2, -1), key=lambda n: places % n)
+    return Shape(positions, together, math.gcd(vectors, 4), taps if positions > 1 else 0)
+
+
+def lanes_of(b: Builder, node: Node) -> int:
+    return max(b.vector_bits, 128) // (8 * accumulator_of(node).bytes)
+
+
+def is_depthwise(e: Elemental, node: Node, lanes: int) -> bool:
+    """Whether the function computes a convolution with this lane axis: of many products, of floats in memory, whose
+    channels are neighbours there and fill vectors, and whose sums are short.
+    """
+    b, geometry, wide = e.b, Geometry.of(node), accumulator_of(node)
+    if lanes != GROUP or b.strict or geometry.group_of_batch or wide not in (DType.F32, DType.F64):
+        return False
+    if geometry.inputs != 1 or geometry.features != 1 or geometry.steps(node)[GROUP][1:] != (1, 1):
+        return False
+    readable = all(_is_readable(buffer, wide) for buffer in node.inputs[:2])
+    window = math.prod(-(-slide.window // slide.gap) for slide in geometry.slides)
+    short = math.prod(slide.window for slide in geometry.slides) <= ALONE
+    if not readable or not short or geometry.groups % lanes_of(b, node) or geometry.work < LEAST_WORK:
+        return False
+    vectors = min(LANES, geometry.groups) // lanes_of(b, node)
+    return vectors * window * shape_of(b, node).positions >= LEAST_CALLED
+
+
+def _is_readable(buffer: Buffer, wide: DType) -> bool:
+    converts = buffer.dtype in IN_VECTORS and COMPUTE.get(buffer.dtype) is wide
+    return buffer.writer is None and (buffer.dtype is wide or converts)
+
+
+class DepthwiseTiles(VectorTiles):
+    """Loops: runs of channels, the other axes, positions; the rest is in the function."""
+
+    calls = True
+    adds = False
+
+    def sizes(self) -> tuple[int, int]:
+        self.vector_lanes, self.panel = lanes_of(self.b, self.node), None
+        self.element = raw_type(self.b.types, self.wide)
+        self.shape = shape_of(self.b, self.node)
+        return min(LANES, self.geometry.groups), self.shape.positions
+
+    def _window(self, site: Site, taps: list[Index], count: int, start: Index, width: int, shares: bool) -> None:
+        """All products of a tile, stored."""
+        b, geometry, (source, kernel) = self.b, self.geometry, self.node.inputs[:2]
+        labels, starts, loops = geometry.labels, [], []
+        for n, slide in enumerate(geometry.slides):
+            every = shares and self.reuse == SPATIAL + n
+            lower, upper, step = (0, slide.window, 1) if every else slide.taps(b, site.spatial[n])
+            along = slide.spread * step // slide.gap * source.strides[labels.input_spatial[n]]
+            row = kernel.strides[labels.kernel_spatial[n]] * step
+            loops.append(Loop(turns(b, lower, upper, step), along, -row if slide.reverse else row))
+            starts.append(lower)
+        indices = geometry.factors(b, site.moved(self.lanes, start), starts, 0)
+        places: list[Pointer] = [
+            b.pointer(self.e.pointers[x.argument], self.e.offset(x, index), raw_type(b.types, x.dtype))
+            for x, index in zip((source, kernel), indices, strict=True)
+        ]
+        apart = 0 if self.reuse is None else geometry.steps(self.node)[self.reuse][1]
+        lanes = (self.vector_lanes * self.shape.vectors, self.vector_lanes * self.shape.alone)
+        function = Channels(
+            self.wide, source.dtype, kernel.dtype, self.tile, *lanes, len(loops), self.shape.taps, b.fma_hardware
+        )
+        numbers = [
+            self.positions(count),
+            width,
+            apart,
+            *(n for loop in loops for n in (loop.count, loop.input, loop.kernel)),
+        ]
+        call_helper(b, function, [*places, b.pointer(self.space, 0, self.element)], numbers, offsets=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Sums of channels at each of `positions` places, or at one: `lanes` channels at a time, or `alone`.
+
+    input, kernel: dtypes in memory, converted to `wide`. loops: dimensions of the window; taps: as of Shape. fma:
+    whether the target has fused multiply-adds.
+    """
+
+    wide: DType
+    input: DType
+    kernel: DType
+    positions: int
+    lanes: int
+    alone: int
+    loops: int
+    taps: int
+    fma: bool
+
+    @property
+    def name(self) -> str:
+        dtypes = ".".join(d.value for d in (self.wide, self.input, self.kernel))
+        return f"mlir.channels.{dtypes}.{self.positions}x{self.lanes}.{self.alone}.{self.loops}.{self.taps}"
+
+    def types(self, b: Builder) -> list[ir.Type]:
+        """Of the parameters: memory of the input, the kernel and the sums; the offsets of the first two; the numbers
+        of places and of channels, the distance of places in the input; the count and the strides of each loop.
+        """
+        memory = memory_types(b, [raw_type(b.types, d) for d in (self.input, self.kernel, self.wide)])
+        return [*memory, *[b.types.i64] * (5 + 3 * self.loops)]
+
+    def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
+        """The function's body."""
+        if self.positions == 1:
+            _Sums(self, b, parameters, 1).emit()
+            return
+        many = b.branch(b.compare_integers("ne", parameters[5], b.constant(1, b.types.i64)), [])
+        for side, positions in ((0, self.positions), (1, 1)):
+            with many.side(side):
+                _Sums(self, b, parameters, positions).emit()
+
+
+class _Sums:
+    """The sums at the first places."""
+
+    def __init__(self, function: Channels, b: Builder, parameters: Sequence[Value], positions: int):
+        self.function, self.b, self.positions = function, b, positions
+        self.input, self.kernel, self.sums, self.input_at, self.kernel_at, _, self.channels, self.apart = parameters[:8]
+        self.loops = [parameters[8 + 3 * n : 11 + 3 * n] for n in range(function.loops)]
+        self.lanes = function.lanes if positions > 1 else function.alone
+        self.vector = ir.VectorType.get([self.lanes], raw_type(b.types, function.wide))
+
+    def emit(self) -> None:
+        b, wide = self.b, self.function.wide
+        element = raw_type(b.types, wide)
+        with b.loop(0, self.channels, self.lanes, unroll=Unroll.NONE) as run:
+            zero = b.op("vector.broadcast", b.constant(0.0, element), type=self.vector)
+            first = b.add(self.input_at, run.index), b.add(self.kernel_at, run.index)
+            for p, value in enumerate(self._over(0, *first, [zero] * self.positions)):
+                place = b.add(b.mul(self.channels, p), run.index)
+                b.store(value, b.pointer(self.sums, place, element), wide.bytes)
+
+    def _over(self, level: int, at: Index, row: Index, before: Sequence[Value]) -> list[Value]:
+        """`before` plus the products in the loops from `level` on. at, row: of the first factors."""
+        b, left = self.b, self.function.loops - level
+        if not left:
+            weights = self._weights(row)
+            inputs = [self._inputs(b.add(at, b.mul(self.apart, p))) for p in range(self.positions)]
+            return [b.fma(x, weights, total) for x, total in zip(inputs, before, strict=True)]
+        if left == 1 and self.function.taps and self.positions > 1:
+            return self._shared(at, row, before)
+        count, along, below = self.loops[level]
+        with b.loop(0, count, 1, before, Unroll.NONE) as loop:
+            place = b.add(at, b.mul(loop.index, along)), b.add(row, b.mul(loop.index, below))
+            loop.next = self._over(level + 1, *place, loop.carried)
+        return loop.values
+
+    def _shared(self, at: Index, row: Index, before: Sequence[Value]) -> list[Value]:
+        """The products along the last dimension. Each piece of the input is read once, for all places."""
+        b, taps, sums = self.b, self.function.taps, list(before)
+        _, along, below = self.loops[-1]
+        weights = [self._weights(b.add(row, b.mul(below, tap))) for tap in range(taps)]
+        for piece in range(self.positions + taps - 1):
+            x = self._inputs(b.add(at, b.mul(along, piece)))
+            for tap in range(taps):
+                if 0 <= piece - tap < self.positions:
+                    sums[piece - tap] = b.fma(x, weights[tap], sums[piece - tap])
+        return sums
+
+    def _inputs(self, place: Index) -> Value:
+        return self._read(self.input, self.function.input, place)
+
+    def _weights(self, place: Index) -> Value:
+        return self._read(self.kernel, self.function.kernel, place)
+
+    def _read(self, memory: Value, dtype: DType, place: Index) -> Value:
+        b, stored = self.b, raw_type(self.b.types, dtype)
+        found = b.load(b.pointer(memory, place, stored), ir.VectorType.get([self.lanes], stored), dtype.bytes)
+        return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)
