@@ -56,9 +56,8 @@ def shape_of(b: Builder, node: Node) -> Shape:
     taps = last.window if last is not None and last.gap == 1 and last.stride == last.spread else 0
     taps = taps if taps < registers // 2 else 0
     vectors = geometry.groups // lanes_of(b, node)
-    spatial = reuse is not None and reuse >= SPATIAL
     places = 1 if reuse is None else geometry.extents[reuse]
-    if spatial:
+    if reuse is not None and reuse >= SPATIAL:
         places = max(1, len(geometry.slides[reuse - SPATIAL].covered()))
     together = 2 if vectors % 2 == 0 and registers // 2 - 1 - max(taps, 1) >= FEWEST_PLACES else 1
     most = min(MOST_PLACES, places, registers // together - 1 - max(taps, 1))
