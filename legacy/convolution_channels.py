@@ -214,7 +214,15 @@ class Channels(Held):
     def _levels(self) -> list[list[Level]]:
         return []
 
-    def _step(self, inside: int) -> int:
+    def _inside(self) -> tuple[int, int, int]:
+        """No positions of an input with holes: neighbours meet other window positions."""
+        holes = self.across is not None and self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
+        return (0, 0, 1) if holes else super()._inside()
+
+    @property
+    def _step(self) -> int:
+        start, end, _ = self._inside()
+        inside = end - start
         most = max(1, min(self.tile, inside))
         return min(range(most, most // 2, -1), key=lambda n: inside % n)
 
