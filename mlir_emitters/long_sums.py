@@ -294,7 +294,7 @@ class Blocks:
                         loop.next = nest([*prefix, loop.index], loop.carried)
                 return loop.values
 
-            group = max(1, self.limit // (inner * step))  # steps in a block, then as many in each
+            group = max(1, self.limit // max(1, inner * step))  # steps in a block, then as many in each
             group = -(-full // (-(-full // (group * step)) or 1) // step) * step if full else step
             if d == self.level and full > group:
                 with self.b.loop(0, full, group, given, Unroll.NONE) as block:
