@@ -9,9 +9,10 @@ from ...benchmarks.dot_shapes import Product
 from ...codegen import helpers
 from ...codegen.cache import MemoryCache
 from ...codegen.optimize import build_object
-from ...codegen.options import EmitOptions
+from ...codegen.options import LEVELS, EmitOptions
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
+from ..support.processors import code_for
 
 CONVOLUTION = """HloModule m
 ENTRY e {{
@@ -26,7 +27,7 @@ def programs(kind: str) -> list[str]:
     """The text of one program in two sizes."""
     if kind == "product":
         return [Product("f32", "nn", size, size, size).module_text() for size in (256, 512)]
-    return [CONVOLUTION.format(size=size) for size in (14, 20)]
+    return [CONVOLUTION.format(size=size) for size in (14, 40)]
 
 
 def test_a_text_is_compiled_once_whatever_the_cache(monkeypatch):
@@ -39,15 +40,17 @@ def test_a_text_is_compiled_once_whatever_the_cache(monkeypatch):
     assert helpers.build_helper(text, EmitOptions.host(strict=True), None).data and len(built) == 2
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize("kind", ["product", "convolution"])
-def test_programs_of_other_sizes_share_the_code_of_a_tile(kind, stack, monkeypatch):
-    options = CompileOptions(cache=None)
-    small, large = (compile_module(parse_module(text), Flags.parse(stack), options) for text in programs(kind))
-    assert set(small.code.objects) & set(large.code.objects)
-    monkeypatch.setattr(helpers, "_OBJECTS", {})
-    again = compile_module(parse_module(programs(kind)[0]), Flags.parse(stack), options)
-    assert set(again.code.objects) == set(small.code.objects)
+def test_programs_of_other_sizes_share_the_code_of_a_tile(kind, stack, level, monkeypatch):
+    with code_for(level):
+        options = CompileOptions(cache=None)
+        small, large = (compile_module(parse_module(text), Flags.parse(stack), options) for text in programs(kind))
+        assert set(small.code.objects) & set(large.code.objects)
+        monkeypatch.setattr(helpers, "_OBJECTS", {})
+        again = compile_module(parse_module(programs(kind)[0]), Flags.parse(stack), options)
+        assert set(again.code.objects) == set(small.code.objects)
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])

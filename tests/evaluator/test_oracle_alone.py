@@ -57,6 +57,7 @@ LANGUAGE = (
     "hlo/library/lapack_options.py",
     "hlo/library/calls.py",
     "hlo/library/handlers.py",
+    "hlo/library/transforms.py",
     "hlo/opcodes.py",
     "hlo/opset.py",
     "hlo/opset_rows.py",
