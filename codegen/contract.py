@@ -33,14 +33,14 @@ _USE = re.compile(_NAME)
 _FLAG = re.compile(r"(?<= )contract ")
 
 
-def decided(module: llvm.ModuleRef, target: Target) -> str | None:
-    """The optimised module's text with all decided; None if there is nothing to decide."""
+def decided(module: llvm.ModuleRef, target: Target, text: str | None = None) -> str | None:
+    """The optimised module's text with all decided; None if there is nothing to decide. text: the module's, if known."""
     if target.architecture not in ARCHITECTURES or not any(_is_one_block(f) for f in module.functions):
         return None
     fuses = target.has_fma or target.vector_bits >= 512
     lines, body, kinds, changed = list[str](), list[str](), set[str](), False
     inside = False
-    text = str(module)
+    text = str(module) if text is None else text
     for line in text.splitlines():
         if inside and line == "}":
             if _is_undecided(body):

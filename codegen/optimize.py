@@ -13,7 +13,8 @@ from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .contract import decided
 from .llvm import VERSIONS, Compiler, compiler, parse
 from .masked_stores import has_masked_stores, with_plain_stores
-from .options import SETTINGS, EmitOptions
+from .options import SETTINGS, EmitOptions, Target
+from .sign_masks import has_mask_registers, with_tested_bits
 from .unlocked import emit_object, freed, run_passes
 
 
@@ -126,16 +127,25 @@ def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm
     builder = lent.pass_builder()
     with freed(builder.getModulePassManager()) as manager:
         run_passes(manager, module, builder)
-    mended = _mended(module) if options.optimized or "llvm.masked.store" in llvm_ir else module  # O0 makes none
+    mended, text = module, None
+    if options.optimized or _O0_MAY_NEED.search(llvm_ir):
+        mended, text = _mended(module, options.target)
     # The text is parsed again only where a kernel is small and has products and sums.
-    found = None if options.strict or "fmul" not in llvm_ir else decided(mended, options.target)
+    found = None if options.strict or "fmul" not in llvm_ir else decided(mended, options.target, text)
     return mended if found is None else parse(found)
 
 
-def _mended(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """An optimised module as LLVM makes the right code of it."""
-    if not has_masked_stores(module):
-        return module
+_O0_MAY_NEED = re.compile(r"llvm\.masked\.store| icmp slt <| trunc [a-z ]*<")
+"""What `_mended` is for. O0 makes none where there is none."""
+
+
+def _mended(module: llvm.ModuleRef, target: Target) -> tuple[llvm.ModuleRef, str | None]:
+    """An optimised module as LLVM makes the right code of it, and its text if that was needed: printing takes a while."""
+    masks = has_mask_registers(target)
+    if not masks and not has_masked_stores(module):
+        return module, None
     text = str(module)
     mended = with_plain_stores(text)
-    return module if mended == text else parse(mended)
+    if masks:
+        mended = with_tested_bits(mended)
+    return (module if mended == text else parse(mended)), mended
