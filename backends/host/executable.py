@@ -392,8 +392,8 @@ def _outside(image: Image, name: str) -> Outside | None:
 
 
 def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
-    """What collects the events of all runs; None if the program has no profile thunks."""
-    if not any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk()):
+    """What collects the events of all runs; None if the program has steps and no profile thunks."""
+    if thunks.thunks and not any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk()):
         return None
     from ...profiling.profile import Row
     from ...profiling.sink import Sink

@@ -168,3 +168,14 @@ def test_a_program_without_profile_says_how_to_get_one():
     with pytest.raises(InputError, match="compiled without a profile") as caught:
         executable.profile()
     assert "profile=True" in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", [
+    "HloModule none\nENTRY e {\n  ROOT t = () tuple()\n}\n",
+    "HloModule none\nENTRY e {\n  p = c64[1,0] parameter(0)\n  ROOT f = c64[1,0] fft(p), fft_type=FFT, fft_length={0}\n}\n",
+])  # fmt: skip
+def test_a_program_without_steps_has_an_empty_profile(text):
+    module = parse_module(text)
+    executable = compile_module(module, Flags.parse("mlir"), CompileOptions(profile=True))
+    executable.execute([np.zeros(p.shape.dims, np.complex64) for p in module.entry.parameters])
+    assert executable.profile().rows == ()
