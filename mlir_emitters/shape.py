@@ -15,6 +15,7 @@ from .elemental import Elemental, ElementRule, Indices, Linear, Reads, Reshaped,
 from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten, wrap_small
 from .graph import Buffer, Node
 from .index_arithmetic import limits_of
+from .pieces import concatenate
 
 
 def select(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -172,36 +173,6 @@ def iota(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Re
     )
     return encode(b, dtype, value) if raw else value
     yield
-
-
-def concatenate(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    (d,) = node.attributes["dimensions"]
-    starts, start = [], 0
-    for buffer in node.inputs:
-        starts.append(start)
-        start += buffer.dims[d]
-    known = limits_of(index[d])
-    if known is None:
-        return (yield from _pick(e, node, starts, 0, len(starts), d, index, raw))
-    first, last = (sum(s <= at for s in starts) for at in (known[0], known[1] - 1))
-    return (yield from _pick(e, node, starts, first - 1, last, d, index, raw))
-
-
-def _pick(
-    e: Elemental, node: Node, starts: list[int], first: int, last: int, d: int, index: Indices, raw: bool
-) -> Reads:
-    """The element, which is in one of the operands first … last − 1. Branches by bisection."""
-    if last - first == 1:
-        at = (*index[:d], e.b.sub(index[d], starts[first]), *index[d + 1 :])
-        return (yield node.inputs[first], at, raw)
-    middle = (first + last) // 2
-    b = e.b
-    lower = b.compare_integers("slt", b.materialize(index[d]), b.constant(starts[middle], b.types.i64))
-    branch = b.branch(lower, scalar_types(b.types, node.output.dtype, raw))
-    for side, (low, high) in enumerate(((first, middle), (middle, last))):
-        with branch.side(side) as results:
-            results += flatten((yield from _pick(e, node, starts, low, high, d, index, raw)))
-    return unflatten(branch.values, node.output.dtype)
 
 
 def pad(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:

@@ -89,7 +89,9 @@ def test_tests_that_become_integers_and_something_else_compare_a_bit(test, use, 
     other = "  %s = select <8 x i1> %m, <8 x i16> %x, <8 x i16> zeroinitializer\n"
     text = f"{head}  %m = {test}\n  {use}\n{other}{tail}"
     bit = -32768 if "slt" in test else 1
-    compared = f"  %tested.m = and <8 x i16> %x, splat (i16 {bit})\n  %m = icmp ne <8 x i16> %tested.m, zeroinitializer\n"
+    compared = (
+        f"  %tested.m = and <8 x i16> %x, splat (i16 {bit})\n  %m = icmp ne <8 x i16> %tested.m, zeroinitializer\n"
+    )
     assert with_tested_bits(text) == (text.replace(f"  %m = {test}\n", compared) if changes else text)
     alone = f"{head}  %m = {test}\n  {use}\n{tail}"
     assert with_tested_bits(alone) == alone
