@@ -140,7 +140,7 @@ _O0_MAY_NEED = re.compile(r"llvm\.masked\.store| icmp slt <| trunc [a-z ]*<")
 
 
 def _mended(module: llvm.ModuleRef, target: Target) -> tuple[llvm.ModuleRef, str | None]:
-    """An optimised module as LLVM makes the right code of it, and its text if that was needed: printing takes a while."""
+    """An optimised module as LLVM makes the right code of it, and its text if that was needed: printing takes long."""
     masks = has_mask_registers(target)
     if not masks and not has_masked_stores(module):
         return module, None

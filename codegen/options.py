@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from ..hlo.errors import InputError
 from .metadata import assumed_metadata
 
-SETTINGS = "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; signs tested by bits; FMAs of small kernels decided"
+SETTINGS = (
+    "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; signs tested by bits; "
+    "FMAs of small kernels decided"
+)
 """The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
 
 

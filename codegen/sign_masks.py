@@ -17,7 +17,10 @@ _TEST = re.compile(
     r"|trunc (?:nuw |nsw )*(?P<whole><\d+ x i\d+>) (?P<odd>%[-\w.$]+) to <\d+ x i1>).*$",
     re.MULTILINE,
 )
-_TO_INTEGERS = r" = (?:extractelement|bitcast|freeze) <\d+ x i1> {0}(?![-\w.$])|@llvm\.vector\.reduce\.\w+\.v\d+i1\(<\d+ x i1> {0}\)"
+_TO_INTEGERS = (
+    r" = (?:extractelement|bitcast|freeze) <\d+ x i1> {0}(?![-\w.$])"
+    r"|@llvm\.vector\.reduce\.\w+\.v\d+i1\(<\d+ x i1> {0}\)"
+)
 
 
 def has_mask_registers(target: Target) -> bool:

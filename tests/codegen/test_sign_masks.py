@@ -99,7 +99,8 @@ def test_tests_that_become_integers_and_something_else_compare_a_bit(test, use, 
 
 def test_a_name_is_of_its_function():
     def function(name: str, uses: str) -> str:
-        return f"define void @{name}(<8 x i16> %0) {{\n  %2 = icmp slt <8 x i16> %0, zeroinitializer\n{uses}  ret void\n}}\n"
+        test = "  %2 = icmp slt <8 x i16> %0, zeroinitializer\n"
+        return f"define void @{name}(<8 x i16> %0) {{\n{test}{uses}  ret void\n}}\n"
 
     one, other = "  %3 = extractelement <8 x i1> %2, i64 0\n", "  %4 = extractelement <8 x i1> %2, i64 1\n"
     mended = with_tested_bits(function("f", one) + function("g", one + other))
@@ -117,7 +118,7 @@ def test_each_power_of_small_integers(level):
         for start in range(0, 255, 3):
             bases, exponents = pairs[start : start + 3].T
             check(
-                f"HloModule m_{level.replace('-', '_')}\nENTRY e {{\n  p = s4[3] parameter(0)\n  q = s4[3] parameter(1)\n"
-                "  ROOT r = s4[3] power(p, q)\n}\n",
+                f"HloModule m_{level.replace('-', '_')}\n"
+                "ENTRY e {\n  p = s4[3] parameter(0)\n  q = s4[3] parameter(1)\n  ROOT r = s4[3] power(p, q)\n}\n",
                 [np.ascontiguousarray(bases), np.ascontiguousarray(exponents)],
             )

@@ -172,7 +172,7 @@ def test_a_program_without_profile_says_how_to_get_one():
 
 @pytest.mark.parametrize("text", [
     "HloModule none\nENTRY e {\n  ROOT t = () tuple()\n}\n",
-    "HloModule none\nENTRY e {\n  p = c64[1,0] parameter(0)\n  ROOT f = c64[1,0] fft(p), fft_type=FFT, fft_length={0}\n}\n",
+    "HloModule none\nENTRY e {\n  p = c64[1,0] parameter(0)\n  ROOT r = c64[1,0] exponential(p)\n}\n",
 ])  # fmt: skip
 def test_a_program_without_steps_has_an_empty_profile(text):
     module = parse_module(text)
