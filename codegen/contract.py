@@ -34,7 +34,7 @@ _FLAG = re.compile(r"(?<= )contract ")
 
 
 def decided(module: llvm.ModuleRef, target: Target, text: str | None = None) -> str | None:
-    """The optimised module's text with all decided; None if there is nothing to decide. text: the module's, if known."""
+    """The optimised module's text with all decided; None if nothing is to be. text: the module's, if it is known."""
     if target.architecture not in ARCHITECTURES or not any(_is_one_block(f) for f in module.functions):
         return None
     fuses = target.has_fma or target.vector_bits >= 512
