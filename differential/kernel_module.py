@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.ir import CONTROL_PREDECESSORS, Computation, Instruction, Module
 from ..hlo.opcodes import Op
 from ..passes.rewriting import callees_first
+
+TIES = frozenset({CONTROL_PREDECESSORS, "control-successors"})
 
 
 def module_of(computation: Computation) -> Module:
@@ -20,5 +22,7 @@ def kernel_module(instruction: Instruction) -> Module:
         Instruction(Op.PARAMETER, f"p{n}", operand.shape, (), {"parameter_number": n})
         for n, operand in enumerate(instruction.operands)
     )
-    root = instruction.replace(operands=parameters)
+    # What must run before it is not in this module.
+    attributes = {key: value for key, value in instruction.attributes.items() if key not in TIES}
+    root = instruction.replace(operands=parameters, attributes=attributes)
     return module_of(Computation("kernel", (*parameters, root), root))

@@ -77,6 +77,14 @@ def test_a_fusions_body_is_its_module():
     assert kernel_module(parse_module(text).entry.root).entry.name == "f"
 
 
+def test_a_kernel_that_waits_for_another_is_a_module_without_it():
+    text = "HloModule m\nENTRY e { p = f32[4] parameter(0)\n a = f32[4] tanh(p)\n b = f32[4] add(p, p)"
+    text += ", control-predecessors={a}\n ROOT r = f32[4] multiply(a, b) }\n"
+    made = kernel_module(parse_module(text).entry.instructions[2])
+    verify(made)
+    assert evaluate(made, [np.ones(4, np.float32)] * 2)[0].tolist() == [2] * 4
+
+
 def test_weights_round_trip_and_damage_is_named(tmp_path):
     weights = Weights(2, 3, {"": 0.25, "dot.float.host": 0.5, "dot.float.host reduce.float.host": 0.25})
     path = tmp_path / "w.toml"
