@@ -10,7 +10,8 @@ rules leave one:
   A sum that is 0 has either sign.
 - An op that bounds.py counts as inexact is off by as much as it counts; what it defers is due where it is used.
 - A transform, factorisation, solver or batch norm is off by what its steps count in each operand and relative to its
-  largest result. The variance of a batch norm is off relative to the mean square, from which XLA subtracts the square
+  largest result. A Fourier transform joins elements in any way: where one of them is not finite, or their magnitudes
+  together exceed the largest finite number, each part of its results may be NaN or infinite. The variance of a batch norm is off relative to the mean square, from which XLA subtracts the square
   of the mean, and with it what is normalised by it.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
@@ -174,7 +175,22 @@ class _Choices:
         value = run(*operands)
         if i.opcode is Op.BATCH_NORM_TRAINING:
             value = self._normalised(i, operands, value[1:], steps)
-        return self._scaled(value, steps)
+        value = self._scaled(value, steps)
+        return self._overflowed(i, operands[0], value) if i.opcode is Op.FFT else value
+
+    def _overflowed(self, i: Instruction, operand: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """Results of transforms, those with an element that is not finite, or that may overflow, in one of four ways."""
+        rows = tuple(range(-len(i.attributes["fft_length"]), 0))
+        wide = operand.astype(np.complex128)
+        with np.errstate(all="ignore"):
+            together = (np.abs(wide.real) + np.abs(wide.imag)).sum(axis=rows, keepdims=True)
+            certain = together <= np.finfo(value.dtype).max
+        count = 2 if value.dtype.kind == "c" else 1
+        parts = np.ascontiguousarray(value).view(value.real.dtype).reshape(*value.shape, count).copy()
+        choice = np.where(certain[..., None], 0, self._choice(4, parts.shape))
+        for number, instead in enumerate((np.nan, np.inf, -np.inf), 1):
+            parts[choice == number] = instead
+        return parts.view(value.dtype).reshape(value.shape)
 
     def _normalised(self, i: Instruction, operands: list[Any], statistics: Sequence[Any], steps: float) -> Any:
         """The results of batch-norm-training with another variance."""

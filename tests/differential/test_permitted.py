@@ -332,3 +332,42 @@ def test_the_distance_from_a_mean_is_off_by_what_cancels():
     same = [np.full((17, 2), 0.8703575474)]
     assert all(permits(MEAN, same, value) for value in (0.0, 2e-16, -2e-16))
     assert not any(permits(MEAN, same, value) for value in (1e-12, 0.05))
+
+
+TRANSFORMS = {
+    "FFT": ("c64[2,8]", "c64[2,8]", np.complex64),
+    "IFFT": ("c128[2,8]", "c128[2,8]", np.complex128),
+    "RFFT": ("f64[2,8]", "c128[2,5]", np.float64),
+    "IRFFT": ("c64[2,5]", "f32[2,8]", np.complex64),
+}
+
+
+@pytest.mark.parametrize("kind", TRANSFORMS)
+@pytest.mark.parametrize("special", ["nan", "inf", "most"])
+def test_a_transform_spreads_what_is_not_finite_and_no_other_does(kind, special):
+    given, result, dtype = TRANSFORMS[kind]
+    module = parse_module(f"""HloModule m
+ENTRY e {{ x = {given} parameter(0)
+  ROOT r = {result} fft(x), fft_type={kind}, fft_length={{8}} }}
+""")
+    x = np.linspace(1, 2, int(np.prod(module.entry.parameters[0].shape.dims))).reshape(2, -1).astype(dtype)
+    x[0, 1:3] = {"nan": NAN, "inf": INF, "most": np.finfo(dtype).max}[special]
+    (expected,) = evaluate(module, [x])
+    (bound,) = bounds_of(module)
+    permitted = Permitted(module, [x])
+    for value in (NAN, INF, -INF):
+        wrong = permitted.forbids(0, np.where([[True], [False]], expected.dtype.type(value), expected), bound)
+        assert not wrong.any()
+        assert permitted.forbids(0, np.full_like(expected, value), bound)[1].all()
+    other = np.full_like(expected, 1e4)  # among numbers as large as `most`, it would be within the bound
+    assert special == "most" or permitted.forbids(0, other, bound).all()
+
+
+def test_transforms_of_nothing_have_no_results():
+    module = parse_module("""HloModule m
+ENTRY e { x = c64[0,8] parameter(0)
+  ROOT r = c64[0,8] fft(x), fft_type=FFT, fft_length={8} }
+""")
+    (bound,) = bounds_of(module)
+    empty = np.zeros((0, 8), np.complex64)
+    assert Permitted(module, [empty]).forbids(0, empty, bound).shape == (0, 8)
