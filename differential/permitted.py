@@ -11,8 +11,9 @@ rules leave one:
 - An op that bounds.py counts as inexact is off by as much as it counts; what it defers is due where it is used.
 - A transform, factorisation, solver or batch norm is off by what its steps count in each operand and relative to its
   largest result. A Fourier transform joins elements in any way: where one of them is not finite, or their magnitudes
-  together exceed the largest finite number, each part of its results may be NaN or infinite. The variance of a batch norm is off relative to the mean square, from which XLA subtracts the square
-  of the mean, and with it what is normalised by it.
+  together exceed the largest finite number, each part of its results may be NaN or infinite. The variance of a batch
+  norm is off relative to the mean square, from which XLA subtracts the square of the mean, and with it what is
+  normalised by it.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
@@ -179,7 +180,7 @@ class _Choices:
         return self._overflowed(i, operands[0], value) if i.opcode is Op.FFT else value
 
     def _overflowed(self, i: Instruction, operand: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Results of transforms, those with an element that is not finite, or that may overflow, in one of four ways."""
+        """Results of transforms: of those that are not finite or may overflow, each part is as it is, NaN or infinite."""
         rows = tuple(range(-len(i.attributes["fft_length"]), 0))
         wide = operand.astype(np.complex128)
         with np.errstate(all="ignore"):

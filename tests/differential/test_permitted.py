@@ -356,9 +356,9 @@ ENTRY e {{ x = {given} parameter(0)
     (bound,) = bounds_of(module)
     permitted = Permitted(module, [x])
     for value in (NAN, INF, -INF):
-        wrong = permitted.forbids(0, np.where([[True], [False]], expected.dtype.type(value), expected), bound)
-        assert not wrong.any()
-        assert permitted.forbids(0, np.full_like(expected, value), bound)[1].all()
+        both = np.full_like(expected, complex(value, value) if expected.dtype.kind == "c" else value)
+        assert not permitted.forbids(0, np.where([[True], [False]], both, expected), bound).any()
+        assert permitted.forbids(0, both, bound)[1].all()
     other = np.full_like(expected, 1e4)  # among numbers as large as `most`, it would be within the bound
     assert special == "most" or permitted.forbids(0, other, bound).all()
 
