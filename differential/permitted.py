@@ -180,7 +180,7 @@ class _Choices:
         return self._overflowed(i, operands[0], value) if i.opcode is Op.FFT else value
 
     def _overflowed(self, i: Instruction, operand: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Results of transforms: of those that are not finite or may overflow, each part is as it is, NaN or infinite."""
+        """Results of transforms: of one that is not finite or may overflow, each part as it is, NaN or infinite."""
         rows = tuple(range(-len(i.attributes["fft_length"]), 0))
         wide = operand.astype(np.complex128)
         with np.errstate(all="ignore"):
