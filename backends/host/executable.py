@@ -288,6 +288,10 @@ class HostExecutable(Executable):
 
         Raises InputError if the program notes none.
         """
+        if self._events is None and not self.thunks.thunks:
+            from ...profiling.profile import Profile
+
+            return Profile((), 0, 0, 0.0)  # no step, and no event: whether it was asked for shows nowhere
         if self._events is None:
             raise InputError(
                 f"{self.program.name} was compiled without a profile", remedy="use CompileOptions(profile=True)"
@@ -392,8 +396,8 @@ def _outside(image: Image, name: str) -> Outside | None:
 
 
 def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
-    """What collects the events of all runs; None if the program has steps and no profile thunks."""
-    if thunks.thunks and not any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk()):
+    """What collects the events of all runs; None if the program has no profile thunks."""
+    if not any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk()):
         return None
     from ...profiling.profile import Row
     from ...profiling.sink import Sink
