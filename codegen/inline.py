@@ -3,7 +3,8 @@
 A kernel qualifies if its optimised code is one block without calls. A value that it stores passes
 `llvm.arithmetic.fence`: a later kernel may take the value from a register, but sees it as it was stored, so that no
 product of one kernel and sum of the next contract into one rounding. Behind the inliner no pass runs that rewrites
-arithmetic. LLVM turns the promise that a kernel's arguments do not overlap (noalias) into metadata of that call only.
+arithmetic: what is kept in variables on the stack becomes registers, and no more. LLVM turns the promise that a
+kernel's arguments do not overlap (noalias) into metadata of that call only.
 
 What contracts in a kernel is decided before (contract.py). Kernels where that was not possible stay calls.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
@@ -23,12 +25,27 @@ from .optimize import CompiledObject, optimize, optimized_module
 from .options import EmitOptions
 from .unlocked import emit_object, freed, run_passes
 
-SETTINGS = f"inline {MOST_LINES}, what contracts is decided"
+SETTINGS = f"inline {MOST_LINES}, what contracts is decided; variables are registers"
 """The settings in words, a part of the key of what is cached. Change them together with the code of this file."""
 
 
-def build_with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> CompiledObject:
-    """The object of `host_ir` with small kernels of the LLVM modules `kernels` inlined; others are external symbols."""
+@dataclass(frozen=True, slots=True)
+class Inlinable:
+    """Kernels of one LLVM module, optimised. small: the names of those that are inlined where they are called."""
+
+    text: str
+    small: frozenset[str]
+
+
+def inlinable(kernels: Iterable[str], options: EmitOptions) -> list[Inlinable]:
+    """The kernels of LLVM modules, prepared for `build_with_kernels`."""
+    return [Inlinable(*_fenced(optimize(text, options))) for text in kernels]
+
+
+def build_with_kernels(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions) -> CompiledObject:
+    """The object of `host_ir` with small kernels inlined; others are external symbols. Variables on the stack that only
+    they and the host program touch become registers.
+    """
     start = time.perf_counter()
     with compiler(options.target, options.optimized) as lent:
         module = _linked(host_ir, kernels, options, lent)
@@ -37,28 +54,28 @@ def build_with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOption
     return CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
 
 
-def with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> str:
+def with_kernels(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions) -> str:
     """The LLVM IR that `build_with_kernels` makes code of."""
     with compiler(options.target, options.optimized) as lent:
         return str(_linked(host_ir, kernels, options, lent))
 
 
-def _linked(host_ir: str, kernels: Sequence[str], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
+def _linked(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
     # Modules of two contexts cannot be linked: all go into the context of a new text.
     context = llvm.create_context()
     module = parse(str(optimized_module(host_ir, options, lent)), context)
-    for text in kernels:
-        prepared, small = _fenced(optimize(text, options))
-        other = parse(prepared, context)
+    for prepared in kernels:
+        other = parse(prepared.text, context)
         names = [function.name for function in other.functions if not function.is_declaration]
         module.link_in(other)
         for name in names:
             function = module.get_function(name)
-            function.linkage = "internal" if name in small else "available_externally"
-            if name in small:
+            function.linkage = "internal" if name in prepared.small else "available_externally"
+            if name in prepared.small:
                 function.add_function_attribute("alwaysinline")
     manager = llvm.create_new_module_pass_manager()
     manager.add_always_inliner_pass()
+    manager.add_sroa_pass()
     with freed(manager):
         run_passes(manager, module, lent.pass_builder())
     return module

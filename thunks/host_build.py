@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
-from ..codegen.inline import build_with_kernels
+from ..codegen.inline import Inlinable, build_with_kernels, inlinable
 from ..codegen.llvm import VERSIONS
 from ..codegen.mlir import bytecode_of, lower_text, mlir_version
 from ..codegen.optimize import CompiledObject, build_object
 from ..codegen.options import SETTINGS, EmitOptions
+from . import host_locals
 from .check_code import CHECK_IR
 from .checks import FUNCTIONS
 from .events import PROFILE_IR
+from .host_locals import STATE_REGISTERS, Registers
 from .host_module import HostModule, host_module
 from .host_parts import FLUSHING
 from .kinds import SequentialThunk
@@ -25,26 +28,63 @@ PASSES = (
 )
 
 
-def module_of(root: SequentialThunk, options: EmitOptions, seconds: Mapping[str, float] | None = None) -> HostModule:
-    """The host program of thunks for a target. seconds: as in `host_module`."""
-    architecture = options.target.architecture
-    return host_module(root, architecture if architecture in FLUSHING and not options.strict else None, seconds)
+def module_of(
+    root: SequentialThunk,
+    options: EmitOptions,
+    seconds: Mapping[str, float] | None = None,
+    small: Container[str] = frozenset(),
+) -> HostModule:
+    """The host program of thunks for a target. seconds: as in `host_module`. small: kernels that are inlined."""
+    architecture, width = options.target.architecture, options.target.vector_bits // 8
+    flushing = architecture if architecture in FLUSHING and not options.strict else None
+    return host_module(root, flushing, seconds, registers=Registers(small, STATE_REGISTERS[width >= 64], width))
 
 
-def build_host(
-    module: HostModule, options: EmitOptions, cache: ObjectCache | None, kernels: Sequence[str] = ()
-) -> CompiledObject:
-    """The object file of a host program. MLIR is imported only if the cache does not have it.
+def build_host(module: HostModule, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
+    """The object file of a host program. MLIR is imported only if the cache does not have it."""
+    return _cached(module, (), options, cache, lambda: build_object(host_ir(module), options, cache=None))
 
-    kernels: LLVM IR of kernels that become a part of it where they are small.
+
+@dataclass(frozen=True, slots=True)
+class Inlining:
+    """A host program, and LLVM IR of kernels that become a part of it where they are small. root, seconds: of thunks,
+    as for `module_of`. module: it without any of them.
     """
-    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS)
+
+    root: SequentialThunk
+    seconds: Mapping[str, float]
+    module: HostModule
+    kernels: tuple[str, ...]
+
+    def build(self, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
+        """As `build_host`. The key is that of the module without small kernels: which are small is found on a miss."""
+
+        def make() -> CompiledObject:
+            module, kernels = self.prepare(options)
+            return build_with_kernels(host_ir(module), kernels, options)
+
+        return _cached(self.module, self.kernels, options, cache, make)
+
+    def prepare(self, options: EmitOptions) -> tuple[HostModule, list[Inlinable]]:
+        """The module that knows which kernels are small, and these."""
+        kernels = inlinable(self.kernels, options)
+        small = frozenset[str]().union(*(kernel.small for kernel in kernels))
+        return module_of(self.root, options, self.seconds, small), kernels
+
+
+def _cached(
+    module: HostModule,
+    kernels: Sequence[str],
+    options: EmitOptions,
+    cache: ObjectCache | None,
+    make: Callable[[], CompiledObject],
+) -> CompiledObject:
+    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS, host_locals.SETTINGS)
     key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), repr(options.optimized), *tools)
     found = cache.read(key) if cache is not None else None
     if found is not None:
         return CompiledObject(found, 0.0, 0.0, cached=True)
-    text = host_ir(module)
-    built = build_with_kernels(text, kernels, options) if kernels else build_object(text, options, cache=None)
+    built = make()
     if cache is not None:
         cache.write(key, built.data)
     return built

@@ -4,8 +4,9 @@ The function is `i64 testbed_program(ptr bases, ptr control)`.
 bases: addresses of the allocations by index. control: 64-bit words. STOP is set by another thread to end the run before
 its next kernel. POSITION is 0, or the number of the loop at which the run pauses or resumes. EVENTS is the address of
 the buffer for what profile thunks note, PARALLEL_FOR that of the pool's function for split kernels (codegen/pool.py).
-From LEFT on, one word per loop: the iterations until its next pause; then, if the program depends on its device,
-DEVICE_WORDS: the address of the function for what is outside (outside.py), and the numbers of replica and partition.
+From LEFT on, one word per loop: how often its condition is tested until its next pause; then, if the program depends on
+its device, DEVICE_WORDS: the address of the function for what is outside (outside.py), and the numbers of replica and
+partition.
 The result is 0 at the end, STOPPED, or the number of a loop that has used up its iterations. Called again, it goes on
 with that loop, whose word LEFT says for how long: 0 ends the loop.
 
@@ -21,8 +22,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
 
-from ..planning.allocation import BufferSlice
+from ..planning.allocation import POOL_ALIGNMENT, BufferSlice
 from .checks import FUNCTIONS
+from .host_locals import NO_REGISTERS, Local, Registers, kept_in_registers
 from .host_parts import FLUSHING, chunk_function, symbol_name
 from .host_steps import DEVICE_WORDS, LEFT, POSITION, PROFILE, STOP, STRAIGHT, Steps
 from .kinds import (
@@ -93,15 +95,21 @@ def host_module(
     flushing: str | None = None,
     seconds: Mapping[str, float] | None = None,
     handlers: Container[str] = (),
+    registers: Registers = NO_REGISTERS,
 ) -> HostModule:
     """The host program of thunks. flushing: an architecture of FLUSHING whose subnormals are flushed during the run.
 
     seconds: an upper estimate of a kernel's run time by symbol, for kernels that may run without a look at STOP between
-    them. handlers: symbols of kernels that call handlers; they change no line.
+    them. handlers: symbols of kernels that call handlers; they change no line. registers: for the state of loops.
     """
     loops, meetings = _loops(root), numbers_of(root)
     writer = _Writer(
-        seconds=seconds or {}, pausable=loops > 0, device=LEFT + loops, meetings=meetings, handlers=handlers
+        seconds=seconds or {},
+        pausable=loops > 0,
+        device=LEFT + loops,
+        meetings=meetings,
+        handlers=handlers,
+        registers=registers,
     )
     entry = ENTRY if flushing is None else f"{ENTRY}_steps"
     with writer.function(entry, internal=flushing is not None):
@@ -136,8 +144,10 @@ class _Writer(Steps):
     seconds: Mapping[str, float]
     pausable: bool
     handlers: Container[str]
+    registers: Registers
     loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
     around: list[int] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)  # lines that make them
     light: bool = False
 
     @contextmanager
@@ -149,6 +159,7 @@ class _Writer(Steps):
             if self.frame:
                 count = self.constant(self.frame)
                 self.lines.insert(head, f"    %arguments = llvm.alloca {count} x !llvm.ptr : (i64) -> !llvm.ptr")
+            self.lines[head:head] = self.variables
             self.lines[head:head] = self.constants()
 
     def bases(self, root: SequentialThunk) -> None:
@@ -275,7 +286,11 @@ class _Writer(Steps):
             span = _spans(number + tested + 1, [inner])[0]
             inside = self.within(position, *span) if span else self.truth(False)
             self.pausable = tested + inner > 0
-            left = self.iterations(thunk, number, here, inside)
+            with self.state_in_registers(thunk):
+                left, tested_now = self.iterations(thunk, number, here, inside)
+                due = self.both(self.both(tested_now, self.predicate(thunk)), self.going())
+                with self.block(f"scf.if {due} {{"):
+                    self.store(self.constant(number), self.word(POSITION))
             self.store(left, self.word(LEFT + number - 1))
         self.pausable, self.light = before, False
         self.around.pop()
@@ -284,44 +299,71 @@ class _Writer(Steps):
             outer, written, most_rounds(thunk, self.handlers), settles(thunk, self.handlers)
         )
 
-    def iterations(self, thunk: WhileThunk, number: int, here: str, inside: str) -> str:
-        """The scf.while. here: it resumes at this loop; inside: at one in its body. Returns the iterations left."""
+    @contextmanager
+    def state_in_registers(self, loop: WhileThunk) -> Iterator[None]:
+        """Let the steps of a loop work on variables. What it writes is in memory behind it, also when it pauses."""
+        regions = kept_in_registers(loop, self.registers, self.locals)
+        first = len(self.variables)
+        local = [Local(*region, f"%local{first + number}") for number, region in enumerate(regions)]
+        for new in local:
+            count = self.constant(new.lead + new.part.size)
+            alignment = f"{{alignment = {POOL_ALIGNMENT} : i64}}"
+            self.variables.append(f"    {new.name} = llvm.alloca {count} x i8 {alignment} : (i64) -> !llvm.ptr")
+            self.copied(self.pointer(new.name, new.lead), self.memory(new.part), new.part.size)
+        outer = len(self.locals)
+        self.locals += local
+        yield
+        del self.locals[outer:]
+        for new in local:
+            if new.written:
+                self.copied(self.memory(new.part), self.pointer(new.name, new.lead), new.part.size)
+
+    def iterations(self, thunk: WhileThunk, number: int, here: str, inside: str) -> tuple[str, str]:
+        """The scf.while. here: it resumes at this loop; inside: at one in its body. Returns the iterations left, and
+        whether the condition was tested last: where it holds and nothing else has stopped the loop, a pause is due.
+        """
         left = self.load(self.word(LEFT + number - 1))
         name = self.name()
         arguments = f"%here{number} = {here}, %inside{number} = {inside}, %left{number} = {left}"
         with self.block(
-            f"{name} = scf.while ({arguments}) : (i1, i1, i64) -> i64 {{", f"}} do {{ ^bb0(%now{number}: i64):"
+            f"{name}:2 = scf.while ({arguments}) : (i1, i1, i64) -> (i64, i1) {{",
+            f"}} do {{ ^bb0(%now{number}: i64, %tested{number}: i1):",
         ):
             result = self.name()
-            self.line(f"{result}:2 = scf.if %here{number} -> (i1, i64) {{")
+            self.line(f"{result}:3 = scf.if %here{number} -> (i1, i64, i1) {{")
             self.depth += 1
             self.store(self.constant(0), self.word(POSITION))
             goes_on = self.compare("sgt", f"%left{number}", self.constant(0))
-            self.line(f"scf.yield {goes_on}, %left{number} : i1, i64")
+            self.line(f"scf.yield {goes_on}, %left{number}, {self.truth(False)} : i1, i64, i1")
             self.depth -= 1
             with self.block("} else {"):
                 self.again(thunk, number)
-            self.line(f"scf.condition({result}#0) {result}#1 : i64")
+            self.line(f"scf.condition({result}#0) {result}#1, {result}#2 : i64, i1")
         self.depth += 1
         self.steps([thunk.body])
         no = self.truth(False)
         self.line(f"scf.yield {no}, {no}, %now{number} : i1, i1, i64")
         self.depth -= 1
         self.line("}")
-        return name
+        return f"{name}#0", f"{name}#1"
 
     def again(self, thunk: WhileThunk, number: int) -> None:
-        """The condition, and whether the body follows: the predicate holds and no pause is due, or to resume in it."""
+        """The condition, and whether the body follows: the predicate holds and no pause is due, or to resume in it.
+
+        It costs time in each iteration, so why a loop ends is found behind it.
+        """
         self.steps([thunk.condition])
-        predicate = self.compare("ne", self.load(self.place(thunk.predicate), "i8"), self.constant(0, "i8"), "i8")
-        again = self.both(self.going(), predicate)
-        one = self.value(f"arith.extui {again} : i1 to i64")
-        left = self.value(f"arith.subi %left{number}, {one} : i64")
-        pause = self.both(again, self.compare("sle", left, self.constant(0)))
-        with self.block(f"scf.if {pause} {{"):
-            self.store(self.constant(number), self.word(POSITION))
-        goes_on = self.both(again, self.value(f"arith.xori {pause}, {self.truth(True)} : i1"))
-        self.line(f"scf.yield {self.either(goes_on, f'%inside{number}')}, {left} : i1, i64")
+        counted, goes_on = self.constant(1), self.predicate(thunk)
+        if self.pausable:
+            passed = self.compare("eq", self.load(self.word(POSITION)), self.constant(0))
+            counted, goes_on = self.value(f"arith.extui {passed} : i1 to i64"), self.both(goes_on, passed)
+        left = self.value(f"arith.subi %left{number}, {counted} : i64")
+        remain = self.compare("sgt", left, self.constant(0))
+        goes_on = self.both(self.both(goes_on, remain), self.compare("eq", self.stop(), self.constant(0)))
+        self.line(f"scf.yield {self.either(goes_on, f'%inside{number}')}, {left}, {self.truth(True)} : i1, i64, i1")
+
+    def predicate(self, thunk: WhileThunk) -> str:
+        return self.compare("ne", self.load(self.place(thunk.predicate), "i8"), self.constant(0, "i8"), "i8")
 
 
 _CONTROL: dict[type, Callable[..., None]] = {ConditionalThunk: _Writer.conditional, WhileThunk: _Writer.loop}

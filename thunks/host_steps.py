@@ -9,6 +9,7 @@ from ..planning.allocation import BufferSlice
 from .checks import CALLS, Argument, call_of
 from .events import mark_of
 from .host_lines import Lines
+from .host_locals import Local
 from .host_parts import CHUNK, symbol_name
 from .kinds import (
     Check,
@@ -39,7 +40,8 @@ PROFILE = "testbed_profile"
 @dataclass(eq=False, kw_only=True)
 class Steps(Lines):
     """device: the first of the DEVICE_WORDS. meetings: their numbers. symbols, split: the functions that are called,
-    whole or in chunks, and their numbers of arguments. frame: the most arguments of a split kernel.
+    whole or in chunks, and their numbers of arguments. frame: the most arguments of a split kernel. locals: the
+    variables of the loops around this point.
     """
 
     device: int
@@ -47,8 +49,16 @@ class Steps(Lines):
     symbols: dict[str, int] = field(default_factory=dict)
     split: dict[str, tuple[int, Split]] = field(default_factory=dict)
     frame: int = 0
+    locals: list[Local] = field(default_factory=list)
 
     def place(self, part: BufferSlice) -> str:
+        for local in self.locals:
+            if local.holds(part):
+                return self.pointer(local.name, local.lead + part.offset - local.part.offset)
+        return self.memory(part)
+
+    def memory(self, part: BufferSlice) -> str:
+        """The address of memory itself, also while a variable stands for it."""
         return self.pointer(f"%base{part.allocation}", part.offset)
 
     def word(self, index: int) -> str:
@@ -117,9 +127,11 @@ class Steps(Lines):
 
     def copy(self, thunk: CopyThunk) -> None:
         if thunk.source.size:
-            to, source, size = self.place(thunk.destination), self.place(thunk.source), self.constant(thunk.source.size)
-            kind = "(!llvm.ptr, !llvm.ptr, i64) -> ()"
-            self.line(f'"llvm.intr.memcpy"({to}, {source}, {size}) <{{isVolatile = false}}> : {kind}')
+            self.copied(self.place(thunk.destination), self.place(thunk.source), thunk.source.size)
+
+    def copied(self, to: str, source: str, size: int) -> None:
+        kind = "(!llvm.ptr, !llvm.ptr, i64) -> ()"
+        self.line(f'"llvm.intr.memcpy"({to}, {source}, {self.constant(size)}) <{{isVolatile = false}}> : {kind}')
 
 
 STRAIGHT: dict[type, Callable[..., None]] = {

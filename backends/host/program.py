@@ -9,7 +9,7 @@ from ...codegen.contract import ARCHITECTURES
 from ...codegen.inline import with_kernels
 from ...codegen.optimize import CompiledObject, optimize
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
-from ...thunks.host_build import build_host, host_ir, module_of
+from ...thunks.host_build import Inlining, build_host, host_ir, module_of
 from ...thunks.host_module import HostModule
 from ..base import CompileOptions, HostProgramKind
 
@@ -20,7 +20,7 @@ class BuiltHost:
 
     module: HostModule
     object: CompiledObject
-    kernels: tuple[str, ...] = ()  # LLVM IR of those that may be inlined
+    inlining: Inlining | None = None
 
 
 def is_compiled(thunks: SequentialThunk, options: CompileOptions) -> bool:
@@ -65,13 +65,17 @@ def build(
     those that may be inlined.
     """
     module = module_of(thunks, options.emit, seconds)
-    return BuiltHost(module, build_host(module, options.emit, options.cache, kernels), tuple(kernels))
+    if not kernels:
+        return BuiltHost(module, build_host(module, options.emit, options.cache))
+    inlining = Inlining(thunks, seconds, module, tuple(kernels))
+    return BuiltHost(module, inlining.build(options.emit, options.cache), inlining)
 
 
 def stages(host: BuiltHost, options: CompileOptions) -> Iterator[tuple[str, str]]:
     """File names and texts of the host program's IR, in the order of the stages."""
-    text = host_ir(host.module)
-    yield "host.mlir", host.module.text
+    module, kernels = (host.module, []) if host.inlining is None else host.inlining.prepare(options.emit)
+    text = host_ir(module)
+    yield "host.mlir", module.text
     yield "host.ll", text
-    whole = with_kernels(text, host.kernels, options.emit) if host.kernels else optimize(text, options.emit)
+    whole = with_kernels(text, kernels, options.emit) if kernels else optimize(text, options.emit)
     yield "host.optimized.ll", whole

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from ...codegen.inline import build_with_kernels, with_kernels
+from ...codegen.inline import build_with_kernels, inlinable, with_kernels
 from ...codegen.load import load
 from ...codegen.optimize import compile_object, optimize
 from ...codegen.options import EmitOptions, Target
@@ -116,10 +116,10 @@ def test_kernels_have_the_same_bits_alone_and_inlined(kind, options):
     for _ in range(12):
         kernels = "".join(drawn(rng, f"k{n}", kind) for n in range(3))
         fused += optimize(kernels, options).count("call ")
-        whole = with_kernels(CALLER, [kernels], options)
+        whole = with_kernels(CALLER, inlinable([kernels], options), options)
         inside += 3 - len(re.findall(r"call void @k\d", whole))
         apart = load([compile_object(CALLER, options, cache=None), compile_object(kernels, options, cache=None)])
-        together = load([build_with_kernels(CALLER, [kernels], options).data])
+        together = load([build_with_kernels(CALLER, inlinable([kernels], options), options).data])
         start = np.random.default_rng(rng.randrange(1 << 32)).normal(size=7 * 64 // dtype().itemsize).astype(dtype)
         results = []
         for code in (apart, together):

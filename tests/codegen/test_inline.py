@@ -7,7 +7,7 @@ import pytest
 
 from ...codegen import inline
 from ...codegen.elf import object_symbols
-from ...codegen.inline import MOST_LINES, build_with_kernels, with_kernels
+from ...codegen.inline import MOST_LINES, build_with_kernels, inlinable, with_kernels
 from ...codegen.load import load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions, Target
@@ -55,13 +55,13 @@ def run(code):
 
 
 def inlined(kernels=KERNELS):
-    return load([build_with_kernels(CALLER, [kernels], HOST).data])
+    return load([build_with_kernels(CALLER, inlinable([kernels], HOST), HOST).data])
 
 
 def test_a_stored_product_is_rounded():
     apart = run(load([compile_object(CALLER, HOST, cache=None), compile_object(KERNELS, HOST, cache=None)]))
     assert (apart == 0).all()
-    assert "call void @" not in with_kernels(CALLER, [KERNELS], HOST).replace("call void @llvm.", "")
+    assert "call void @" not in with_kernels(CALLER, inlinable([KERNELS], HOST), HOST).replace("call void @llvm.", "")
     assert run(inlined()).tobytes() == apart.tobytes()
 
 
@@ -71,7 +71,7 @@ def test_fences_keep_the_rounding_whatever_runs_behind(fenced, monkeypatch):
     """All passes once more take the product from a register and remove its store: only the fence rounds it then."""
     if not fenced:
         monkeypatch.setattr(inline, "_with_fences", lambda body, kinds: body)
-    again = load([compile_object(with_kernels(CALLER, [KERNELS], HOST), HOST, cache=None)])
+    again = load([compile_object(with_kernels(CALLER, inlinable([KERNELS], HOST), HOST), HOST, cache=None)])
     assert (run(again) == 0).all() == fenced
 
 
@@ -83,7 +83,7 @@ def small(lines):
     kernel = "define void @product(ptr %x, ptr %y) {\n" + lines + TAIL
     caller = "declare void @product(ptr, ptr)\ndefine void @run(ptr %x, ptr %y) {\n"
     caller += "  call void @product(ptr %x, ptr %y)" + TAIL
-    return "call void @product" not in with_kernels(caller, [kernel], HOST)
+    return "call void @product" not in with_kernels(caller, inlinable([kernel], HOST), HOST)
 
 
 LONG = "\n".join(f"  %v{n} = load volatile i32, ptr %x\n  store volatile i32 %v{n}, ptr %y" for n in range(MOST_LINES))
@@ -123,6 +123,6 @@ def test_which_kernels_are_small(lines, wanted):
 
 def test_a_kernel_that_is_not_small_stays_an_external_symbol():
     kernels = KERNELS.replace("%c = fsub float %a, %b\n  store", "%c = fsub float %a, %b\n  store volatile")
-    built = build_with_kernels(CALLER, [kernels], HOST)
+    built = build_with_kernels(CALLER, inlinable([kernels], HOST), HOST)
     assert object_symbols(built.data).undefined == {"difference"}
     assert (run(load([built.data, compile_object(kernels, HOST, cache=None)])) == 0).all()

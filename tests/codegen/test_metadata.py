@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ...codegen.inline import with_kernels
+from ...codegen.inline import inlinable, with_kernels
 from ...codegen.metadata import DEFAULT_METADATA, METADATA, assume_metadata, assumed_metadata, metadata_of
 from ...codegen.optimize import optimize as optimize_ir
 from ...codegen.options import EmitOptions, Target
@@ -121,7 +121,7 @@ define void @run(ptr %x, ptr %y) {
 
 def test_what_holds_in_a_kernel_only_is_not_inlined():
     """The second call writes what the first one reads: an invariant load could move behind it."""
-    text = with_kernels(CALLER, [KERNEL], FIXED)
+    text = with_kernels(CALLER, inlinable([KERNEL], FIXED), FIXED)
     body = text[text.index("define void @run") : text.index("}", text.index("define void @run"))]
     assert "call void @kernel" not in body and body.count(" = load float") >= 1
     assert "invariant.load" not in body

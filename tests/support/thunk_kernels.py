@@ -9,7 +9,7 @@ from ...codegen.options import EmitOptions
 from ...planning.plan import BufferSlice
 from ...thunks import KernelThunk, SequentialThunk, WhileThunk, read, write
 from ...thunks.executor import Executor
-from ...thunks.host_build import build_host, module_of
+from ...thunks.host_build import Inlining, build_host, module_of
 from ...thunks.host_program import HostProgram
 
 
@@ -61,21 +61,29 @@ def counted_loop(counter, one, limit, predicate, *body):
     return WhileThunk("loop", condition, SequentialThunk((kernel("add", [counter, one], [counter]), *body)), predicate)
 
 
-KINDS = ("interpreted", "compiled", "grouped")
+INLINED = {"inlined": KERNELS, "partly inlined": KERNELS[: KERNELS.index("define void @less")]}
+"""Kind of host program → the kernels that are a part of it."""
+
+KINDS = ("interpreted", "compiled", "grouped", *INLINED)
 """The kinds of host programs; grouped: compiled, with kernels known to be so short that many run between two looks at
-the stop word.
+the stop word, as they are where kernels are inlined, too.
 """
 
 
 def executor_of(kind, code, root, variable, flush=True, **options):
     """An executor of a kind in KINDS, for kernels in `code`. options: further ones of Executor."""
-    seconds = dict.fromkeys(code.addresses, 1e-9 if kind == "grouped" else 1.0)
-    program = None if kind == "interpreted" else compiled(root, code, EmitOptions.host(strict=not flush), seconds)
+    seconds = dict.fromkeys(code.addresses, 1.0 if kind == "compiled" else 1e-9)
+    emit = EmitOptions.host(strict=not flush)
+    program = None if kind == "interpreted" else compiled(root, code, emit, seconds, INLINED.get(kind))
     return Executor(root, code.address, variable, flush_subnormals=flush, program=program, **options)
 
 
-def compiled(root, code, options, seconds=None):
-    """The host program of thunks, linked with the kernels in `code`."""
+def compiled(root, code, options, seconds=None, kernels=None):
+    """The host program of thunks, linked with the kernels in `code`. kernels: LLVM IR of those that are inlined."""
     module = module_of(root, options, seconds)
+    if kernels is None:
+        built = build_host(module, options, None)
+    else:
+        built = Inlining(root, seconds or {}, module, (kernels,)).build(options, None)
     addresses = {name: code.address(name) for name in module.symbols}
-    return HostProgram(module, load([build_host(module, options, None).data], addresses))
+    return HostProgram(module, load([built.data], addresses))
