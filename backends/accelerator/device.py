@@ -43,11 +43,15 @@ class Device(Protocol):
 
     build: code → a loaded program, whose binary() is built faster; empty if there is none; and whose stored() is what a
     file keeps of it. flush: whether subnormals
-    count as zero, as in XLA:CPU.
+    count as zero, as in XLA:CPU. shares_memory: the host's memory is the device's own: kernels take any address of it,
+    and the host reads what they wrote.
     """
 
     ordinal: int
     code_target: DeviceTarget
+
+    @property
+    def shares_memory(self) -> bool: ...
 
     @property
     def identity(self) -> str: ...

@@ -26,7 +26,11 @@ from .targets import DeviceTarget
 
 
 class DriverExecutor(StreamExecutor):
-    """One device. A subclass calls `_start` when its driver is ready. code_target: of kernels' code."""
+    """One device. A subclass calls `_start` when its driver is ready. code_target: of kernels' code. shares_memory:
+    whether the host's memory is the device's own.
+    """
+
+    shares_memory = False
 
     def __init__(self, platform: Named, code_target: DeviceTarget, ordinal: int):
         super().__init__(platform, ordinal)

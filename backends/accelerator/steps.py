@@ -53,7 +53,7 @@ class Built:
 
 class Builder:
     """Makes steps of thunks. scratch: the number of the allocation that holds items' scratch memory. calls: symbol of
-    a kernel → the call of a handler on the device.
+    a kernel → the call of a handler on the device. in_place: the host reads and writes the device's memory.
     """
 
     def __init__(
@@ -63,10 +63,12 @@ class Builder:
         scratch: int,
         groups: tuple[int, int],
         calls: Mapping[str, tuple[DeviceCall, Site]],
+        in_place: bool = False,
     ):
         self._entries, self._code, self._place, self._calls = entries, code, scratch, calls
         self._group, self._row_group = groups
-        self._scratch = 0
+        self._read = _read_in_place if in_place else _read
+        self._in_place, self._scratch = in_place, 0
 
     def build(self, root: SequentialThunk) -> Built:
         step = self._step(root)
@@ -84,9 +86,9 @@ class Builder:
             case CopyThunk():
                 return _copy(thunk.source, thunk.destination)
             case WhileThunk():
-                return _while(self._step(thunk.condition), self._step(thunk.body), thunk.predicate)
+                return _while(self._step(thunk.condition), self._step(thunk.body), thunk.predicate, self._read)
             case ConditionalThunk():
-                return _conditional(thunk, [self._step(branch) for branch in thunk.branches])
+                return _conditional(thunk, [self._step(branch) for branch in thunk.branches], self._read)
             case ProfileThunk():
                 return _mark(2 * thunk.id + (not thunk.begin))
             case _:
@@ -114,10 +116,16 @@ class Builder:
         return LaunchDimensions((-(-work.items // threads), 1, 1), (threads, 1, 1))
 
     def _host_call(self, thunk: KernelThunk) -> Step:
-        """Call a library or a handler on copies of the buffers."""
+        """Call a library or a handler: on the device's memory if the host shares it, else on copies of the buffers."""
         assert self._code is not None
         call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(thunk.arguments))(self._code.address(thunk.symbol))
         uses = thunk.arguments
+
+        def in_place(stream: Queue, bases: Sequence[int]) -> None:
+            stream.synchronize()
+            with stream.noted():
+                call(*(bases[use.slice.allocation] + use.slice.offset for use in uses))
+            raise_failed()
 
         def host_call(stream: Queue, bases: Sequence[int]) -> None:
             arrays = [_aligned(use.slice.size) for use in uses]
@@ -131,7 +139,7 @@ class Builder:
                     to = bases[use.slice.allocation] + use.slice.offset
                     stream.copy(to, array.ctypes.data, use.slice.size, array)
 
-        return host_call
+        return in_place if self._in_place else host_call
 
 
 def _device_call(thunk: KernelThunk, call: DeviceCall, site: Site) -> Step:
@@ -182,21 +190,31 @@ def _read(stream: Queue, bases: Sequence[int], slice: BufferSlice, type_: type[n
     return int(value[0])
 
 
-def _while(condition: Step, body: Step, predicate: BufferSlice) -> Step:
+def _read_in_place(stream: Queue, bases: Sequence[int], slice: BufferSlice, type_: type[np.generic]) -> int:
+    """The same of memory that the host shares."""
+    stream.synchronize()
+    data = (ctypes.c_uint8 * slice.size).from_address(bases[slice.allocation] + slice.offset)
+    return int(np.frombuffer(data, type_, 1)[0])
+
+
+Read = Callable[[Queue, Sequence[int], BufferSlice, type[np.generic]], int]
+
+
+def _while(condition: Step, body: Step, predicate: BufferSlice, read: Read) -> Step:
     def loop(stream: Queue, bases: Sequence[int]) -> None:
         condition(stream, bases)
-        while _read(stream, bases, predicate, np.uint8):
+        while read(stream, bases, predicate, np.uint8):
             body(stream, bases)
             condition(stream, bases)
 
     return loop
 
 
-def _conditional(thunk: ConditionalThunk, branches: Sequence[Step]) -> Step:
+def _conditional(thunk: ConditionalThunk, branches: Sequence[Step], read: Read) -> Step:
     last, is_pred, selector = len(branches) - 1, thunk.selector_is_pred, thunk.selector
 
     def branch(stream: Queue, bases: Sequence[int]) -> None:
-        value = _read(stream, bases, selector, np.uint8 if is_pred else np.int32)
+        value = read(stream, bases, selector, np.uint8 if is_pred else np.int32)
         chosen = (0 if value else 1) if is_pred else (value if 0 <= value <= last else last)
         branches[chosen](stream, bases)
 

@@ -64,7 +64,7 @@ class KernelHandle:
 
 
 class OpenClStreamExecutor(DriverExecutor):
-    """One device. Blocks are USM."""
+    """One device."""
 
     def __init__(self, platform: Named, device: Device, code_target: DeviceTarget, ordinal: int = 0):
         super().__init__(platform, code_target, ordinal)
@@ -95,6 +95,10 @@ class OpenClStreamExecutor(DriverExecutor):
         """What a binary of a kernel depends on: the device and its driver."""
         names = (library.NAME, library.VENDOR, library.DRIVER, library.IL_VERSION)
         return " | ".join(self.device.text(name) for name in names)
+
+    @property
+    def shares_memory(self) -> bool:
+        return self.device.shares_memory
 
     # -- streams -------------------------------------------------------------------------------------------------------
     def create_stream(self) -> OpenClStream:

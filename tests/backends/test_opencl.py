@@ -210,7 +210,7 @@ def test_a_run_past_the_memory_limit_leaks_nothing():
     executor.set_memory_limit(before + 100)
     try:
         with pytest.raises(BackendError, match="cannot allocate"):
-            executable.execute([x])
+            executable.context([x])
         assert executor.statistics().bytes_in_use == before
     finally:
         executor.set_memory_limit(None)
