@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from contextlib import suppress
 
 from ...planning.allocation import AllocationKind
@@ -17,7 +18,7 @@ class Context:
 
     def __init__(self, device: Device, image: Image, scratch: int):
         self.stream = device.create_stream()
-        self.bases = [0] * (len(image.allocations) + 2)
+        self.bases = (ctypes.c_uint64 * (len(image.allocations) + 2))()
         self._device, self._blocks, self._own = device, list[DeviceMemory](), dict[int, int]()
         self._allocations = image.allocations
         try:

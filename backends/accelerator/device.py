@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..device import DeviceMemory, Kernel, LaunchDimensions, MemorySpace
+from .launches import Launch, Step
 from .notes import Command
 from .targets import DeviceTarget
 
@@ -43,7 +44,7 @@ class Device(Protocol):
 
     build: code → a loaded program, whose binary() is built faster; empty if there is none; and whose stored() is what a
     file keeps of it. flush: whether subnormals
-    count as zero, as in XLA:CPU. shares_memory: the host's memory is the device's own: kernels take any address of it,
+    count as zero, as in XLA:CPU. launches: a step that enqueues them in order. shares_memory: the host's memory is the device's own: kernels take any address of it,
     and the host reads what they wrote.
     """
 
@@ -59,6 +60,8 @@ class Device(Protocol):
     def build(self, code: bytes, flush: bool = False) -> Any: ...
 
     def kernel(self, program: Any, name: str, arguments: int) -> Kernel: ...
+
+    def launches(self, rows: Sequence[Launch]) -> Step: ...
 
     def allocate(self, size: int, space: MemorySpace = ...) -> DeviceMemory: ...
 

@@ -24,6 +24,7 @@ from ..host.signature import Signature
 from .calls import DeviceCall, LentQueue
 from .contexts import Context
 from .device import Device
+from .launches import Bases
 from .notes import events_of
 from .steps import Builder, Entry
 
@@ -57,11 +58,8 @@ class DeviceExecutable(Executable):
         self.timings, self.stages, self.entries = timings, stages, entries
         self._device, self._code, self._border = device, code, image.border
         self._signature = Signature.of(image)
-        groups = device.code_target.group, device.code_target.row_group
         made = {call.symbol: (call, call.site(platform_name)) for call in calls}
-        self._built = Builder(
-            entries, code, len(image.allocations), groups, made, device.shares_memory
-        ).build(image.thunks)
+        self._built = Builder(device, entries, code, len(image.allocations), made).build(image.thunks)
         self._idle: list[Context] = []
         on_host = [k.symbol for k in image.kernels if k.emitter == HANDLERS and k.symbol not in made]
         sites = Sites(code, on_host, [site for _, site in made.values()])
@@ -257,7 +255,7 @@ class DeviceExecutable(Executable):
             raise
         return context
 
-    def steps(self, stream: Any, bases: Sequence[int]) -> None:
+    def steps(self, stream: Any, bases: Bases) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
         self._with_sites(lambda: self._built.step(stream, bases), stream)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.later import np
@@ -20,6 +21,8 @@ from ..device import (
     bytes_of,
     check_copy,
 )
+from .device import Queue
+from .launches import Bases, Launch, Step
 from .memory import Memory
 from .queue_stream import QueueEvent, QueueStream, QueueTimer, check_own
 from .targets import DeviceTarget
@@ -101,6 +104,15 @@ class DriverExecutor(StreamExecutor):
     @abstractmethod
     def kernel(self, program: Any, name: str, arguments: int) -> Kernel:
         """A kernel of a program. Raises BackendError if there is none."""
+
+    def launches(self, rows: Sequence[Launch]) -> Step:
+        """What enqueues the launches of a program, in order."""
+
+        def enqueue(stream: Queue, bases: Bases) -> None:
+            for row in rows:
+                row.enqueue(stream, bases)
+
+        return enqueue
 
     def load_kernel(self, spec: KernelSpec) -> Kernel:
         """spec.code: what the device's `build` takes, with a kernel whose arguments are pointers to its memory."""

@@ -23,11 +23,7 @@ TOO_LARGE, NO_MEMORY = -61, -4
 
 
 class UsmMemory(Memory):
-    """The memory of a context on a device. freed: the number of the driver's blocks given back, whose addresses others
-    may have.
-    """
-
-    freed = 0
+    """The memory of a context on a device."""
 
     def __init__(self, device: Device, context: int, ordinal: int):
         super().__init__(ordinal)
@@ -43,7 +39,7 @@ class UsmMemory(Memory):
         else:
             address = device.clDeviceMemAllocINTEL(self._context, device.handle, None, wanted, ALIGNMENT, byref(code))
         check(code.value or (0 if address else -4), f"allocate {size} bytes")
-        return address, partial(self._free, address)
+        return address, partial(device.clMemFreeINTEL, self._context, address)
 
     def _of_host(self, size: int) -> tuple[int, Callable[[], object]]:
         what = f"allocate {size} bytes"
@@ -55,7 +51,3 @@ class UsmMemory(Memory):
             raise AssertionError from None
         held = [buffer]  # the block is idle again when nothing holds its buffer
         return address, held.clear
-
-    def _free(self, address: int) -> None:
-        self.freed += 1
-        self._device.clMemFreeINTEL(self._context, address)
