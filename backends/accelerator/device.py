@@ -43,9 +43,9 @@ class Device(Protocol):
     """An executor. code_target: of kernels' code. identity: what the device's binaries depend on.
 
     build: code → a loaded program, whose binary() is built faster; empty if there is none; and whose stored() is what a
-    file keeps of it. flush: whether subnormals
-    count as zero, as in XLA:CPU. launches: a step that enqueues them in order. shares_memory: the host's memory is the device's own: kernels take any address of it,
-    and the host reads what they wrote.
+    file keeps of it. flush: whether subnormals count as zero, as in XLA:CPU. launches: a step that enqueues them in
+    order. shares_memory: the host's memory is the device's own: kernels take any address of it, and the host reads what
+    they wrote.
     """
 
     ordinal: int

@@ -218,14 +218,11 @@ class DeviceExecutable(Executable):
             if index != nowhere:
                 context.stream.copy(context.bases[index], address, leaf.bytes)
 
-    def _with_sites(self, go: Callable[[], object], stream: Any) -> None:
+    def _with_sites(self, go: Callable[[], object], stream: Any, sites: Sites) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""
-        if self._sites is None:
-            go()
-            return
         lent = LentQueue(self._device, stream) if self.calls else None
         try:
-            self._sites.run(go, _end, self._device.ordinal, lent)
+            sites.run(go, _end, self._device.ordinal, lent)
         finally:
             if lent is not None:
                 lent.end()
@@ -257,7 +254,10 @@ class DeviceExecutable(Executable):
 
     def steps(self, stream: Any, bases: Bases) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
-        self._with_sites(lambda: self._built.step(stream, bases), stream)
+        if self._sites is None:
+            self._built.step(stream, bases)
+        else:
+            self._with_sites(lambda: self._built.step(stream, bases), stream, self._sites)
 
     def _give_back(self, context: Context) -> None:
         if len(self._idle) < IDLE:
@@ -267,7 +267,9 @@ class DeviceExecutable(Executable):
 
     # -- in a stream ---------------------------------------------------------------------------------------------------
     def execute_async_on_stream(self, stream: Stream, arguments: Sequence[DeviceMemory]) -> list[DeviceMemory]:
-        """As in Executable; the blocks are used in place. A program whose control flow the host decides runs when the stream has come to it."""
+        """As in Executable; the blocks are used in place. A program whose control flow the host decides runs when the
+        stream has come to it.
+        """
         signature, device = self._signature, stream.executor
         leaves, count = signature.inputs, len(signature.inputs)
         if len(arguments) != count:

@@ -33,8 +33,6 @@ class DriverExecutor(StreamExecutor):
     whether the host's memory is the device's own.
     """
 
-    shares_memory = False
-
     def __init__(self, platform: Named, code_target: DeviceTarget, ordinal: int):
         super().__init__(platform, ordinal)
         self.code_target = code_target
@@ -48,6 +46,10 @@ class DriverExecutor(StreamExecutor):
 
     def description(self) -> DeviceDescription:
         return self._description
+
+    @property
+    def shares_memory(self) -> bool:
+        return False
 
     # -- memory --------------------------------------------------------------------------------------------------------
     def allocate(self, size: int, space: MemorySpace = MemorySpace.DEVICE) -> DeviceMemory:

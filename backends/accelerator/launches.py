@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from ..device import Kernel, LaunchDimensions
-
-if TYPE_CHECKING:
-    from .device import Queue
 
 Bases = ctypes.Array[ctypes.c_uint64]
 """The address of each allocation of a run."""
 
-Step = Callable[["Queue", Bases], None]
+Step = Callable[[Any, Bases], None]
 """(stream, address of each allocation): enqueue work of a program; control flow waits for what it reads."""
+
+
+class Starts(Protocol):
+    """A stream, as far as launches use it."""
+
+    def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,6 @@ class Launch:
     dimensions: LaunchDimensions
     places: tuple[tuple[int, int], ...]
 
-    def enqueue(self, stream: Queue, bases: Bases) -> None:
+    def enqueue(self, stream: Starts, bases: Bases) -> None:
         addresses = [bases[allocation] + offset for allocation, offset in self.places]
         stream.start(self.kernel, self.dimensions, addresses)

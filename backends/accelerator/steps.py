@@ -93,9 +93,8 @@ class Builder:
         steps: list[Step] = []
         rows: list[Launch] = []
         for thunk in thunks:
-            entry = self._entries.get(thunk.symbol) if isinstance(thunk, KernelThunk) else None
-            if entry is not None:
-                rows += self._launch(thunk, entry)
+            if isinstance(thunk, KernelThunk) and thunk.symbol in self._entries:
+                rows += self._launch(thunk, self._entries[thunk.symbol])
                 continue
             if rows:
                 steps.append(self._device.launches(rows))
@@ -197,7 +196,7 @@ def _read_in_place(stream: Queue, bases: Bases, slice: BufferSlice, type_: type[
     """The same of memory that the host shares."""
     stream.synchronize()
     data = (ctypes.c_uint8 * slice.size).from_address(bases[slice.allocation] + slice.offset)
-    return int(np.frombuffer(data, type_, 1)[0])
+    return int(np.ndarray(1, type_, memoryview(data))[0])
 
 
 Read = Callable[[Queue, Bases, BufferSlice, type[np.generic]], int]

@@ -15,10 +15,6 @@ from ..device import LaunchDimensions
 from .errors import check
 from .library import Device
 
-KERNEL, SIZES, GROUP, COUNT, PLACES = 0, 1, 4, 7, 8
-"""Words of a launch: the kernel, three sizes of all items, three of a group, the number of arguments; then an allocation
-and an offset for each argument."""
-
 
 def sizes_of(dimensions: LaunchDimensions) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(All items, those of a group) along x, y and z, as OpenCL takes them."""
@@ -28,34 +24,35 @@ def sizes_of(dimensions: LaunchDimensions) -> tuple[tuple[int, ...], tuple[int, 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Launches:
-    """rows: what is launched. words: the same for native code."""
+    """rows: what is launched. words: the same for native code. functions: the addresses of the driver's."""
 
     rows: Sequence[Launch]
     words: ctypes.Array[ctypes.c_uint64]
-    device: Device
+    functions: tuple[int, int]
 
     def enqueue(self, queue: int, bases: Bases) -> None:
         """Raises BackendError with the launch that the driver refuses."""
-        stopped = _code()(self.words, len(self.rows), ctypes.addressof(bases), queue, *_functions(self.device))
+        stopped = _code()(ctypes.addressof(self.words), len(self.rows), ctypes.addressof(bases), queue, *self.functions)
         if stopped:
             number, code = divmod(stopped, 1 << 32)
             check(code - (1 << 32), f"run {self.rows[number].kernel.name}")
 
 
 def launches(rows: Sequence[Launch], device: Device) -> Launches:
+    """The launches with their words (launch_words.py)."""
     words: list[int] = []
     for row in rows:
         sizes, group = sizes_of(row.dimensions)
         words += [row.kernel.handle.value, *sizes, *group, len(row.places)]
         words += [word for place in row.places for word in place]
-    return Launches(tuple(rows), (ctypes.c_uint64 * len(words))(*words), device)
+    return Launches(tuple(rows), (ctypes.c_uint64 * len(words))(*words), _functions(device))
 
 
-@functools.cache
 def _functions(device: Device) -> tuple[int, int]:
     """The addresses of the driver's functions."""
+    functions: dict[str, Any] = device.functions
     names = ("clSetKernelArgMemPointerINTEL", "clEnqueueNDRangeKernel")
-    give, enqueue = (ctypes.cast(device.functions[name], ctypes.c_void_p).value or 0 for name in names)
+    give, enqueue = (ctypes.cast(functions[name], ctypes.c_void_p).value or 0 for name in names)
     return give, enqueue
 
 

@@ -1,11 +1,11 @@
-"""LLVM IR of the native code that enqueues launches (launches.py has their words)."""
+"""LLVM IR of the native code that enqueues launches (launch_words.py)."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
 from ..host.words import I32, I64, NULL, PTR, NativeModule, Words
-from .launches import COUNT, GROUP, KERNEL, PLACES, SIZES
+from .launch_words import COUNT, GROUP, KERNEL, PLACES, SIZES
 
 GIVE = ir.FunctionType(I32, (PTR, I32, I64))
 ENQUEUE = ir.FunctionType(I32, (PTR, PTR, I32, PTR, PTR, PTR, I32, PTR, PTR))

@@ -109,6 +109,11 @@ class Device:
         (unified,), (access,) = self.numbers(UNIFIED, bytes_each=4), self.numbers(SYSTEM_ACCESS)
         return bool(unified) and bool(access & 1)
 
+    @functools.cached_property
+    def largest_block(self) -> int:
+        """Bytes that it gives at once."""
+        return self.numbers(LARGEST_BLOCK)[0]
+
 
 def candidates() -> Iterator[str]:
     """Names of libraries, the best first. Intel's has its version as its name: under that, handlers that are linked

@@ -14,7 +14,7 @@ from ..accelerator.memory import Memory
 from ..device import MemorySpace
 from ..host.memory import POOL, size_class
 from .errors import check
-from .library import LARGEST_BLOCK, Device
+from .library import Device
 
 ALIGNMENT = 64
 """Bytes; what the Plan promises of its blocks. The pool's have the same."""
@@ -28,7 +28,6 @@ class UsmMemory(Memory):
     def __init__(self, device: Device, context: int, ordinal: int):
         super().__init__(ordinal)
         self._device, self._context = device, context
-        (self._largest,) = device.numbers(LARGEST_BLOCK)
 
     def _take(self, size: int, space: MemorySpace) -> tuple[int, Callable[[], object]]:
         device, code, wanted = self._device, c_int32(), max(size, 1)
@@ -43,7 +42,7 @@ class UsmMemory(Memory):
 
     def _of_host(self, size: int) -> tuple[int, Callable[[], object]]:
         what = f"allocate {size} bytes"
-        check(TOO_LARGE if size > self._largest else 0, what)
+        check(TOO_LARGE if size > self._device.largest_block else 0, what)
         try:
             buffer, address = POOL.take(size_class(size))
         except MemoryError:

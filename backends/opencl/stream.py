@@ -72,6 +72,7 @@ class OpenClStream(QueueStream):
     def __init__(self, executor: Any, queue: int):
         super().__init__(executor)
         self._device, self._context, self.queue = executor.device, executor.context, queue
+        self._owner = executor
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
 
     def _handle(self) -> int:
@@ -136,7 +137,7 @@ class OpenClStream(QueueStream):
         give, device = self._device.clSetKernelArgMemPointerINTEL, self._device
         event = self._event()
         place = None if event is None else byref(event)
-        with self.executor.giving:
+        with self._owner.giving:
             for number, address in enumerate(addresses):
                 check(give(handle.value, number, address), f"give {kernel.name} its argument {number}")
             code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, place)

@@ -1,4 +1,4 @@
-"""A device whose memory is the host's: nothing is copied, blocks are the pool's; one that does not say so has its own."""
+"""A device whose memory is the host's: nothing is copied, blocks are the pool's. Others have their own."""
 
 import gc
 from contextlib import contextmanager
