@@ -7,6 +7,7 @@ independent kernels on one queue and on two.
 
 from __future__ import annotations
 
+import ctypes
 import statistics
 import sys
 import time
@@ -17,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.accelerator.launches import Launch
 from ..backends.base import CompileOptions
+from ..backends.device import LaunchDimensions
 from ..backends.registry import platform
 from ..formats.text.parser import parse_module
 from ..hlo.verify.verifier import verify
@@ -145,7 +148,9 @@ def compare(name: str, stack: str, chosen: str) -> None:
 
 
 def launches(name: str) -> None:
-    """The cost of a launch of an empty kernel: enqueued in a row, and with a wait for each."""
+    """The cost of a launch of an empty kernel: in a row of programs, in one program, and by the driver's function alone
+    (called from Python, so its own work is less).
+    """
     device = compiled(name, "ENTRY e { p = f32[8] parameter(0)\n ROOT r = f32[8] negate(p) }", "legacy")
     context = device.context()
 
@@ -154,8 +159,29 @@ def launches(name: str) -> None:
             device.steps(context.stream, context.bases)
         context.stream.synchronize()
 
-    (seconds,) = in_turn(row)
-    print(f"launch in a row   {seconds * 1e3:8.2f} us")
+    (entry,) = device.entries.values()
+    launch = Launch(entry.kernel, LaunchDimensions((1, 1, 1), (8, 1, 1)), ((0, 0), (1, 0)))
+    executor: Any = platform(name).executor(0)
+    many = executor.launches([launch] * 1000)
+
+    def program() -> None:
+        many(context.stream, context.bases)
+        context.stream.synchronize()
+
+    programs, one = in_turn(row, program)
+    print(f"launch            programs {programs * 1e3:.2f} us  in one program {one * 1e3:.2f} us", end="")
+    if name == "opencl":
+        stream, sizes = context.stream, (ctypes.c_size_t * 3)(8, 1, 1)
+        enqueue, kernel = stream.executor.device.clEnqueueNDRangeKernel, entry.kernel.handle.value
+
+        def driver() -> None:
+            for _ in range(1000):
+                enqueue(stream.queue, kernel, 3, None, sizes, sizes, 0, None, None)
+            stream.synchronize()
+
+        (alone,) = in_turn(driver)
+        print(f"  driver {alone * 1e3:.2f} us", end="")
+    print()
 
 
 def queues(name: str) -> None:

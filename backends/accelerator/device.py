@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..device import DeviceMemory, Kernel, LaunchDimensions, MemorySpace
+from .launches import Launch, Step
 from .notes import Command
 from .targets import DeviceTarget
 
@@ -42,12 +43,16 @@ class Device(Protocol):
     """An executor. code_target: of kernels' code. identity: what the device's binaries depend on.
 
     build: code → a loaded program, whose binary() is built faster; empty if there is none; and whose stored() is what a
-    file keeps of it. flush: whether subnormals
-    count as zero, as in XLA:CPU.
+    file keeps of it. flush: whether subnormals count as zero, as in XLA:CPU. launches: a step that enqueues them in
+    order. shares_memory: the host's memory is the device's own: kernels take any address of it, and the host reads what
+    they wrote.
     """
 
     ordinal: int
     code_target: DeviceTarget
+
+    @property
+    def shares_memory(self) -> bool: ...
 
     @property
     def identity(self) -> str: ...
@@ -55,6 +60,8 @@ class Device(Protocol):
     def build(self, code: bytes, flush: bool = False) -> Any: ...
 
     def kernel(self, program: Any, name: str, arguments: int) -> Kernel: ...
+
+    def launches(self, rows: Sequence[Launch]) -> Step: ...
 
     def allocate(self, size: int, space: MemorySpace = ...) -> DeviceMemory: ...
 

@@ -12,17 +12,19 @@ from ...codegen.load import LoadedCode
 from ...ffi.sites import Sites
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
-from ...planning.allocation import AllocationKind
 from ...planning.plan import Plan
 from ...profiling.recorder import Recorder, Recording
 from ...thunks.image import Image
 from ...thunks.wire.program import Entry as ProgramEntry
 from ..base import Executable
 from ..device import DeviceMemory, Stream
+from ..host.donation import place_aliased
 from ..host.files import entry_of
 from ..host.signature import Signature
 from .calls import DeviceCall, LentQueue
+from .contexts import Context
 from .device import Device
+from .launches import Bases
 from .notes import events_of
 from .steps import Builder, Entry
 
@@ -31,44 +33,6 @@ HANDLERS = "ffi"
 
 IDLE = 8
 """Contexts that an executable keeps for parallel runs."""
-
-
-class Context:
-    """The memory and the stream of one run. bases: address of each allocation; behind them the items' scratch memory,
-    and what leaves without a buffer have."""
-
-    def __init__(self, device: Device, image: Image, scratch: int, with_leaves: bool):
-        self.stream = device.create_stream()
-        self.bases = [0] * (len(image.allocations) + 2)
-        self._device, self._blocks = device, list[DeviceMemory]()
-        leaves = (AllocationKind.PARAMETER, AllocationKind.RESULT) if with_leaves else ()
-        try:
-            for a in image.allocations:
-                if a.kind in (AllocationKind.TEMPORARY, *leaves):
-                    self.bases[a.index] = self._take(a.size)
-            self.bases[len(image.allocations)] = self._take(scratch) if scratch else 0
-        except BaseException:
-            self.free()
-            raise
-
-    def _take(self, size: int) -> int:
-        self._blocks.append(self._device.allocate(size))
-        return self._blocks[-1].address
-
-    def abandon(self) -> None:
-        """Give the memory back after an error, when the stream has stopped. What the stream says comes after the error,
-        which the caller raises.
-        """
-        try:
-            with suppress(Exception):
-                self.stream.synchronize()
-        finally:
-            self.free()
-
-    def free(self) -> None:
-        blocks, self._blocks = self._blocks, []
-        for block in blocks:
-            self._device.deallocate(block)
 
 
 class DeviceExecutable(Executable):
@@ -94,9 +58,8 @@ class DeviceExecutable(Executable):
         self.timings, self.stages, self.entries = timings, stages, entries
         self._device, self._code, self._border = device, code, image.border
         self._signature = Signature.of(image)
-        groups = device.code_target.group, device.code_target.row_group
         made = {call.symbol: (call, call.site(platform_name)) for call in calls}
-        self._built = Builder(entries, code, len(image.allocations), groups, made).build(image.thunks)
+        self._built = Builder(device, entries, code, len(image.allocations), made).build(image.thunks)
         self._idle: list[Context] = []
         on_host = [k.symbol for k in image.kernels if k.emitter == HANDLERS and k.symbol not in made]
         sites = Sites(code, on_host, [site for _, site in made.values()])
@@ -177,7 +140,11 @@ class DeviceExecutable(Executable):
         *,
         donated: Collection[int] = (),
     ) -> list[np.ndarray]:
-        """Run once. Inputs are copied to the device, so donated ones are as others. Raises InputError."""
+        """Run once. Raises InputError.
+
+        Where the host's memory is the device's own, the arrays are used in place, and donated ones may be overwritten.
+        Elsewhere they are copied.
+        """
         border, signature = self._border, self._signature
         if border is not None:
             inputs = border.padded(inputs)
@@ -185,48 +152,77 @@ class DeviceExecutable(Executable):
         addresses, kept = signature.place_inputs(inputs)
         places, results = signature.place_outputs(outputs)
         signature.refuse_overlaps(addresses + places)
+        shared = self._device.shares_memory
+        if shared and (signature.aliased or donated):
+            place_aliased(signature, inputs, donated, addresses, kept, places, results, outputs)
+        self._run(addresses, places, shared)
+        del kept
+        return results if border is None else border.cut(results)
+
+    def _run(self, addresses: Sequence[int], places: Sequence[int], in_place: bool) -> None:
+        """in_place: the device reads and writes at the addresses of inputs and results."""
         context = self._take()
         try:
-            self._run(context, addresses, places)
+            if in_place:
+                self._give_addresses(context, addresses, places)
+            else:
+                self._copy_inputs(context, addresses)
+            self._work(context, places)
         except BaseException:
             context.abandon()
             raise
         self._give_back(context)
-        del kept
-        return results if border is None else border.cut(results)
 
-    def _run(self, context: Context, addresses: Sequence[int], places: Sequence[int]) -> None:
+    def _work(self, context: Context, places: Sequence[int]) -> None:
         signature, stream, bases = self._signature, context.stream, context.bases
-        variable, count = signature.variable, len(signature.inputs)
         nowhere = len(self.image.allocations)
-        self._copy_inputs(context, addresses)
         if self._recorder is not None:
             stream.watch()
         self.steps(stream, bases)
         notes = [] if self._recorder is None else stream.watched()
         elsewhere = {number: (slice.allocation, slice.offset) for number, slice in signature.copied}
-        for number, (leaf, place) in enumerate(zip(signature.outputs, places, strict=True)):
-            allocation, offset = elsewhere.get(number, (variable[count + number], 0))
-            if allocation != nowhere:
+        rows = zip(signature.outputs, signature.variable[len(signature.inputs) :], places, strict=True)
+        for number, (leaf, index, place) in enumerate(rows):
+            allocation, offset = elsewhere.get(number, (index, 0))
+            if allocation != nowhere and bases[allocation] + offset != place:
                 stream.copy(place, bases[allocation] + offset, leaf.bytes)
         stream.synchronize()
         if self._recorder is not None:
             self._recorder.add(*events_of(notes))
 
-    def _copy_inputs(self, context: Context, addresses: Sequence[int]) -> None:
-        inputs, nowhere = self._signature.inputs, len(self.image.allocations)
-        for leaf, address, allocation in zip(inputs, addresses, self._signature.variable, strict=False):
-            if allocation != nowhere:
-                context.stream.copy(context.bases[allocation], address, leaf.bytes)
+    def _give_addresses(self, context: Context, addresses: Sequence[int], places: Sequence[int]) -> None:
+        """Let the run use the memory of its inputs and results, but for inputs that kernels cannot take: aliased ones
+        are copied to their results, others at a wrong boundary to memory of the context.
+        """
+        signature, nowhere = self._signature, len(self.image.allocations)
+        stream, bases, given = context.stream, context.bases, list(addresses)
+        for source, target in signature.aliased:
+            if given[source] != places[target]:
+                stream.copy(places[target], given[source], signature.inputs[source].bytes)
+                given[source] = places[target]
+        for leaf, address, index in zip(signature.inputs, given, signature.variable, strict=False):
+            if index != nowhere and address % leaf.alignment:
+                stream.copy(context.own(index), address, leaf.bytes)
+                address = context.own(index)
+            bases[index] = address if index != nowhere else bases[index]
+        for place, index in zip(places, signature.variable[len(given) :], strict=True):
+            bases[index] = place if index != nowhere else bases[index]
 
-    def _with_sites(self, go: Callable[[], object], stream: Any) -> None:
+    def _copy_inputs(self, context: Context, addresses: Sequence[int]) -> None:
+        """Copy the inputs to memory of the context, which has the results, too."""
+        signature, nowhere = self._signature, len(self.image.allocations)
+        for index in signature.variable:
+            if index != nowhere:
+                context.bases[index] = context.own(index)
+        for leaf, address, index in zip(signature.inputs, addresses, signature.variable, strict=False):
+            if index != nowhere:
+                context.stream.copy(context.bases[index], address, leaf.bytes)
+
+    def _with_sites(self, go: Callable[[], object], stream: Any, sites: Sites) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""
-        if self._sites is None:
-            go()
-            return
         lent = LentQueue(self._device, stream) if self.calls else None
         try:
-            self._sites.run(go, _end, self._device.ordinal, lent)
+            sites.run(go, _end, self._device.ordinal, lent)
         finally:
             if lent is not None:
                 lent.end()
@@ -235,27 +231,33 @@ class DeviceExecutable(Executable):
         try:
             return self._idle.pop()
         except IndexError:
-            return self._context(with_leaves=True)
+            return self._context()
 
-    def _context(self, with_leaves: bool) -> Context:
-        context = Context(self._device, self.image, self._built.scratch, with_leaves)
+    def _context(self) -> Context:
+        context = Context(self._device, self.image, self._built.scratch)
         for index, memory in self._constants.items():
             context.bases[index] = memory.address
         return context
 
     def context(self, inputs: Sequence[Any] | None = None) -> Context:
         """Memory and a stream for runs of `steps` on these inputs, or on what lies there; for measurements."""
-        context = self._context(with_leaves=True)
-        if inputs is not None:
-            addresses, kept = self._signature.place_inputs(inputs)
+        context = self._context()
+        try:
+            addresses, kept = ([], []) if inputs is None else self._signature.place_inputs(inputs)
             self._copy_inputs(context, addresses)
             context.stream.synchronize()
             del kept
+        except BaseException:
+            context.abandon()
+            raise
         return context
 
-    def steps(self, stream: Any, bases: Sequence[int]) -> None:
+    def steps(self, stream: Any, bases: Bases) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
-        self._with_sites(lambda: self._built.step(stream, bases), stream)
+        if self._sites is None:
+            self._built.step(stream, bases)
+        else:
+            self._with_sites(lambda: self._built.step(stream, bases), stream, self._sites)
 
     def _give_back(self, context: Context) -> None:
         if len(self._idle) < IDLE:
@@ -265,7 +267,9 @@ class DeviceExecutable(Executable):
 
     # -- in a stream ---------------------------------------------------------------------------------------------------
     def execute_async_on_stream(self, stream: Stream, arguments: Sequence[DeviceMemory]) -> list[DeviceMemory]:
-        """As in Executable. A program whose control flow the host decides runs when the stream has come to it."""
+        """As in Executable; the blocks are used in place. A program whose control flow the host decides runs when the
+        stream has come to it.
+        """
         signature, device = self._signature, stream.executor
         leaves, count = signature.inputs, len(signature.inputs)
         if len(arguments) != count:
@@ -278,16 +282,10 @@ class DeviceExecutable(Executable):
         results = [device.allocate(leaf.bytes) for leaf in signature.outputs]
         given = [memory.address for memory in arguments]
         places = [memory.address for memory in results]
-        context = self._take()
         keep = (self, tuple(arguments), tuple(results))
 
         def run() -> None:
-            try:
-                self._run(context, given, places)
-            except BaseException:
-                context.abandon()
-                raise
-            self._give_back(context)
+            self._run(given, places, True)
             assert keep  # the owners of the memory must outlive the run
 
         stream.enqueue(run)

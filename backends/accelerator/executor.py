@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from ...hlo.later import np
@@ -20,13 +21,17 @@ from ..device import (
     bytes_of,
     check_copy,
 )
+from .device import Queue
+from .launches import Bases, Launch, Step
 from .memory import Memory
 from .queue_stream import QueueEvent, QueueStream, QueueTimer, check_own
 from .targets import DeviceTarget
 
 
 class DriverExecutor(StreamExecutor):
-    """One device. A subclass calls `_start` when its driver is ready. code_target: of kernels' code."""
+    """One device. A subclass calls `_start` when its driver is ready. code_target: of kernels' code. shares_memory:
+    whether the host's memory is the device's own.
+    """
 
     def __init__(self, platform: Named, code_target: DeviceTarget, ordinal: int):
         super().__init__(platform, ordinal)
@@ -41,6 +46,10 @@ class DriverExecutor(StreamExecutor):
 
     def description(self) -> DeviceDescription:
         return self._description
+
+    @property
+    def shares_memory(self) -> bool:
+        return False
 
     # -- memory --------------------------------------------------------------------------------------------------------
     def allocate(self, size: int, space: MemorySpace = MemorySpace.DEVICE) -> DeviceMemory:
@@ -97,6 +106,15 @@ class DriverExecutor(StreamExecutor):
     @abstractmethod
     def kernel(self, program: Any, name: str, arguments: int) -> Kernel:
         """A kernel of a program. Raises BackendError if there is none."""
+
+    def launches(self, rows: Sequence[Launch]) -> Step:
+        """What enqueues the launches of a program, in order."""
+
+        def enqueue(stream: Queue, bases: Bases) -> None:
+            for row in rows:
+                row.enqueue(stream, bases)
+
+        return enqueue
 
     def load_kernel(self, spec: KernelSpec) -> Kernel:
         """spec.code: what the device's `build` takes, with a kernel whose arguments are pointers to its memory."""

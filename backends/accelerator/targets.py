@@ -76,7 +76,8 @@ SPIRV = DeviceTarget(
     chains=True,
     sized=" !reqd_work_group_size !{{i32 {across}, i32 {down}, i32 1}}",
     row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
-    groups=GroupShape(lanes=64, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15),
+    # One vector of a CPU a row: more items are a loop between each two barriers.
+    groups=GroupShape(lanes=16, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15),
     place=(
         "  %number = call spir_func i64 @_Z12get_group_idj(i32 0)\n",
         "  %number = call spir_func i64 @_Z12get_local_idj(i32 0)\n",

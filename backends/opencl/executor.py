@@ -6,13 +6,17 @@ import ctypes
 import functools
 import threading
 import weakref
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint64, c_void_p
 
+from ..accelerator.device import Queue
 from ..accelerator.executor import DriverExecutor
+from ..accelerator.launches import Bases, Launch, Step
 from ..accelerator.targets import DeviceTarget
 from ..device import BackendError, DeviceDescription, Kernel, Named
 from . import library
 from .errors import check, describe
+from .launches import launches
 from .library import Device
 from .memory import UsmMemory
 from .spirv import MAGIC, is_framed
@@ -46,34 +50,23 @@ class Program:
 
 
 class KernelHandle:
-    """A kernel of a program. lock: of its arguments, which are its state. given: the address that each has, as long as
-    no more blocks than `freed` were given back: OpenCL knows an argument by its block.
-    """
+    """A kernel of a program."""
 
     def __init__(self, program: Program, value: int):
-        self.program, self.value, self.lock = program, value, threading.Lock()
-        self.given: dict[int, int] = {}
-        self.freed = 0
+        self.program, self.value = program, value
         weakref.finalize(self, program.device.clReleaseKernel, value).atexit = False
-
-    def forget(self, freed: int) -> None:
-        """Forget the arguments if blocks were given back since. freed: how many were given back in all."""
-        if freed != self.freed:
-            self.given.clear()
-            self.freed = freed
 
 
 class OpenClStreamExecutor(DriverExecutor):
-    """One device. Blocks are USM."""
+    """One device. giving: a lock around giving a kernel its arguments, which are its state, and enqueueing it."""
 
     def __init__(self, platform: Named, device: Device, code_target: DeviceTarget, ordinal: int = 0):
         super().__init__(platform, code_target, ordinal)
-        self.device = device
+        self.device, self.giving = device, threading.Lock()
         code = c_int32()
         self.context = device.clCreateContext(None, 1, (c_void_p * 1)(device.handle), None, None, byref(code))
         check(code.value, "create a context")
-        self.usm = UsmMemory(device, self.context, ordinal)
-        self._start(self.usm)
+        self._start(UsmMemory(device, self.context, ordinal))
 
     @functools.cached_property
     def _description(self) -> DeviceDescription:
@@ -95,6 +88,10 @@ class OpenClStreamExecutor(DriverExecutor):
         """What a binary of a kernel depends on: the device and its driver."""
         names = (library.NAME, library.VENDOR, library.DRIVER, library.IL_VERSION)
         return " | ".join(self.device.text(name) for name in names)
+
+    @property
+    def shares_memory(self) -> bool:
+        return self.device.shares_memory
 
     # -- streams -------------------------------------------------------------------------------------------------------
     def create_stream(self) -> OpenClStream:
@@ -150,3 +147,17 @@ class OpenClStreamExecutor(DriverExecutor):
             what = f"kernel {name} takes {count.value} blocks of memory, not {arguments}"
             raise BackendError(what, remedy="give the number that its code has")
         return Kernel(name, arguments, handle)
+
+    def launches(self, rows: Sequence[Launch]) -> Step:
+        made = launches(rows, self.device)
+
+        def enqueue(stream: Queue, bases: Bases) -> None:
+            assert isinstance(stream, OpenClStream)
+            if stream.is_watched:
+                for row in rows:
+                    row.enqueue(stream, bases)
+                return
+            with self.giving:
+                made.enqueue(stream.queue, bases)
+
+        return enqueue

@@ -18,6 +18,7 @@ from typing import Any
 ALL_DEVICES = 0xFFFFFFFF
 NAME, VENDOR, EXTENSIONS, IL_VERSION, DRIVER = 0x102B, 0x102C, 0x1030, 0x105B, 0x102D
 COMPUTE_UNITS, GROUP_SIZE, ITEM_SIZES, MEMORY, LOCAL_MEMORY = 0x1002, 0x1004, 0x1005, 0x101F, 0x1023
+LARGEST_BLOCK, UNIFIED, SYSTEM_ACCESS = 0x1010, 0x1035, 0x4194  # the last: CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES
 USM = "cl_intel_unified_shared_memory"
 
 _HANDLES, _SIZES = POINTER(c_void_p), POINTER(c_size_t)
@@ -95,10 +96,23 @@ class Device:
         return data.value.decode(errors="replace").strip()
 
     def numbers(self, what: int, count: int = 1, bytes_each: int = 8) -> tuple[int, ...]:
-        """A property that is one or several unsigned numbers."""
+        """A property that is one or several unsigned numbers; 0 if the device does not know it."""
         data = (c_uint64 * count)() if bytes_each == 8 else (c_uint32 * count)()
         self.clGetDeviceInfo(self.handle, what, ctypes.sizeof(data), data, None)
         return tuple(data)
+
+    @functools.cached_property
+    def shares_memory(self) -> bool:
+        """Whether the host's memory is the device's own, and kernels take any of its addresses. The device says both: a
+        card may reach the host's memory, too, but not as fast as its own.
+        """
+        (unified,), (access,) = self.numbers(UNIFIED, bytes_each=4), self.numbers(SYSTEM_ACCESS)
+        return bool(unified) and bool(access & 1)
+
+    @functools.cached_property
+    def largest_block(self) -> int:
+        """Bytes that it gives at once."""
+        return self.numbers(LARGEST_BLOCK)[0]
 
 
 def candidates() -> Iterator[str]:

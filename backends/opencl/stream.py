@@ -12,6 +12,7 @@ from typing import Any
 from ..accelerator.queue_stream import Marker, QueueStream
 from ..device import Kernel, LaunchDimensions
 from .errors import check
+from .launches import sizes_of
 from .library import Device
 
 EXECUTION_STATUS, STARTED, ENDED = 0x11D3, 0x1282, 0x1283  # the last two of profiling
@@ -61,8 +62,8 @@ class Between:
 @functools.lru_cache(1024)
 def _sizes(dimensions: LaunchDimensions) -> tuple[Any, Any]:
     """(All items, those of a group) as OpenCL takes them."""
-    blocks, threads = dimensions.blocks, dimensions.threads
-    return _Sizes(*(b * t for b, t in zip(blocks, threads, strict=True))), _Sizes(*threads)
+    sizes, group = sizes_of(dimensions)
+    return _Sizes(*sizes), _Sizes(*group)
 
 
 class OpenClStream(QueueStream):
@@ -71,7 +72,7 @@ class OpenClStream(QueueStream):
     def __init__(self, executor: Any, queue: int):
         super().__init__(executor)
         self._device, self._context, self.queue = executor.device, executor.context, queue
-        self._usm = executor.usm
+        self._owner = executor
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
 
     def _handle(self) -> int:
@@ -136,16 +137,13 @@ class OpenClStream(QueueStream):
         give, device = self._device.clSetKernelArgMemPointerINTEL, self._device
         event = self._event()
         place = None if event is None else byref(event)
-        with handle.lock:  # the arguments of a kernel are its state
-            handle.forget(self._usm.freed)
-            given = handle.given
+        with self._owner.giving:
             for number, address in enumerate(addresses):
-                if given.get(number) == address:
-                    continue
-                given.pop(number, None)
-                code = give(handle.value, number, address)
-                if code:
-                    check(code, f"give {kernel.name} its argument {number}")
-                given[number] = address
+                check(give(handle.value, number, address), f"give {kernel.name} its argument {number}")
             code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, place)
         self._enqueued(code, event, f"run {kernel.name}")
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether each command needs an event."""
+        return self._notes is not None

@@ -6,6 +6,7 @@ import math
 import mmap
 import struct
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from ...backends.accelerator.build import build_device_code
 from ...backends.accelerator.targets import SPIRV
 from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
-from ...backends.device import BackendError, KernelSpec
+from ...backends.device import BackendError, KernelSpec, LaunchDimensions
+from ...backends.opencl import executor as executor_of_opencl
+from ...backends.opencl import launches as launches_of_programs
 from ...backends.opencl.library import devices
 from ...backends.opencl.spirv import HEADER_WORDS
 from ...backends.registry import platform
@@ -97,7 +100,7 @@ def _compiled(stack="legacy", cache=None):
 def test_a_row_kernel_has_a_group_for_each_row(stack):
     executable, x = _compiled(stack), np.random.default_rng(0).normal(size=(64, 33)).astype(np.float32)
     (group,) = [e.work.group for e in executable.entries.values()]
-    assert (group.steps, group.across, group.down) == (64, 32, 1)
+    assert (group.steps, group.across, group.down) == (64, 16, 1)
     y = np.exp(x)
     np.testing.assert_allclose(executable.execute([x])[0], y / y.sum(1, keepdims=True), rtol=1e-6)
 
@@ -158,27 +161,42 @@ def test_a_kernel_that_is_not_there_is_one_line():
         executor.load_kernel(KernelSpec("negated", spec.code, 3))
 
 
-def test_an_argument_is_given_once_for_an_address(monkeypatch):
-    """The second run of a program in the same memory gives its kernels none; memory that moved is given."""
-    executable, given = _compiled(), []
-    first, second = executable.context(), executable.context()
-    device = platform("opencl").executor(0).device
-    give = device.clSetKernelArgMemPointerINTEL
-    monkeypatch.setitem(device.functions, "clSetKernelArgMemPointerINTEL", lambda *a: given.append(a) or give(*a))
-    x = np.random.default_rng(0).normal(size=(64, 33)).astype(np.float32)
-    y = np.exp(x)
-    for context, count in ((first, 2), (first, 0), (second, 2), (first, 2)):
-        given.clear()
+def test_a_launch_that_the_driver_refuses_is_named(monkeypatch):
+    """In a row of launches from native code, and in a stream that is watched, which launches from Python."""
+    executable = _compiled()
+    context = executable.context([np.ones((64, 33), np.float32)])
+    row = launches_of_programs.launches
+    monkeypatch.setattr(executor_of_opencl, "launches", lambda rows, device: seen.append(rows) or row(rows, device))
+    seen = []
+    assert _compiled() and len(seen) == 1
+    (launch,) = seen[0]
+    wrong = replace(launch, dimensions=LaunchDimensions((1, 1, 1), (7, 1, 1)))
+    enqueue = platform("opencl").executor(0).launches([launch, wrong, launch])
+    for watch in (False, True):
+        if watch:
+            context.stream.watch()
+        with pytest.raises(BackendError, match=rf"run {wrong.kernel.name}: INVALID_WORK_GROUP_SIZE \(-54\)"):
+            enqueue(context.stream, context.bases)
+        context.stream.watched()
+        context.stream.synchronize()
+    context.free()
+
+
+def test_runs_give_kernels_the_memory_of_each():
+    """Two contexts by turns, of which one moves."""
+    executable, rng = _compiled(), np.random.default_rng(0)
+    contexts = [executable.context(), executable.context()]
+    for turn in (0, 1, 0, 0, 1):
+        x, found = rng.normal(size=(64, 33)).astype(np.float32), np.empty((64, 33), np.float32)
+        context = contexts[turn]
         context.stream.copy(context.bases[0], x.ctypes.data, x.nbytes)
         executable.steps(context.stream, context.bases)
+        context.stream.copy(found.ctypes.data, context.bases[1], x.nbytes)
         context.stream.synchronize()
-        assert len(given) == count
-    found = np.empty_like(x)
-    first.stream.copy(found.ctypes.data, first.bases[1], x.nbytes)
-    first.stream.synchronize()
-    np.testing.assert_allclose(found, y / y.sum(1, keepdims=True), rtol=1e-6)
-    first.free()
-    second.free()
+        y = np.exp(x)
+        np.testing.assert_allclose(found, y / y.sum(1, keepdims=True), rtol=1e-6)
+    for context in contexts:
+        context.free()
 
 
 def test_a_block_at_an_address_that_was_free_is_given_again():
@@ -210,7 +228,7 @@ def test_a_run_past_the_memory_limit_leaks_nothing():
     executor.set_memory_limit(before + 100)
     try:
         with pytest.raises(BackendError, match="cannot allocate"):
-            executable.execute([x])
+            executable.context([x])
         assert executor.statistics().bytes_in_use == before
     finally:
         executor.set_memory_limit(None)
