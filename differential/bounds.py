@@ -271,7 +271,9 @@ def _converted(i: Instruction, given: Error) -> Error:
         return NONE
     narrower = i.opcode is Op.REDUCE_PRECISION or epsilon(target) > epsilon(source)
     if given.is_exact or not narrower:
-        return given._replace(flush=True)
+        # A subnormal that was not flushed may be rounded to the least normal number.
+        least = _range(source)[0] if narrower and given.flush else 0.0
+        return given._replace(flush=True, underflow=max(given.underflow, least))
     kept, (least, most) = epsilon(target), _range(target)
     if i.opcode is Op.REDUCE_PRECISION:
         kept = max(kept, 2.0 ** -i.attributes["mantissa_bits"])

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from ...differential.bounds import Bound, bounds_of
+from ...differential.comparison import disagreeing
 from ...differential.permitted import Permitted
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
+from ...hlo.dtypes import FROM_NUMPY
 
 BIG, INF, NAN = np.float32(3e38), np.inf, np.nan
 
@@ -371,3 +373,20 @@ ENTRY e { x = c64[0,8] parameter(0)
     (bound,) = bounds_of(module)
     empty = np.zeros((0, 8), np.complex64)
     assert Permitted(module, [empty]).forbids(0, empty, bound).shape == (0, 8)
+
+
+@pytest.mark.parametrize("narrow", [
+    "f32[2] reduce-precision(m), exponent_bits=8, mantissa_bits=1", "bf16[2] convert(m)",
+])  # fmt: skip
+def test_a_subnormal_that_arithmetic_keeps_may_be_rounded_to_the_least_normal_number(narrow):
+    lines = ["x = f32[2] parameter(0)", "y = f32[2] parameter(1)", "m = f32[2] NAME(x, y)", f"ROOT r = {narrow}"]
+    text = "HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}\n"
+    kept, moved = (parse_module(text.replace("NAME(x, y)", op)) for op in ("maximum(x, y)", "copy(x)"))
+    x = np.array([1.1754e-38, -1.1754e-38], np.float32)
+    least = np.array([2.0**-126, -(2.0**-126)], np.float32)
+    for module, agrees in ((kept, True), (moved, False)):
+        (bound,), (result,) = bounds_of(module), evaluate(module, [x, x][: len(module.entry.parameters)])
+        dtype = FROM_NUMPY[result.dtype]
+        zero = np.copysign(np.zeros(2), least).astype(result.dtype)
+        assert disagreeing(zero, least.astype(result.dtype), dtype, bound).any() != agrees
+        assert disagreeing(zero, (2 * least).astype(result.dtype), dtype, bound).all()
