@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from .builder import Index, Loop
+from .builder import Builder, Index, Loop
 from .convolution_depthwise import DepthwiseTiles, is_depthwise
 from .convolution_tiles import Tiles, Write, lane_axis, reuse_axis, widened, zero_of
 from .convolution_vectors import VectorTiles, suits
@@ -54,13 +54,18 @@ def emit_convolution(e: Elemental, node: Node, write: Write, steps: Steps | None
     lanes = lane_axis(node)
     if lanes is None:
         return False
-    kind = DepthwiseTiles if is_depthwise(e, node, lanes) else VectorTiles if suits(e, node, lanes) else Tiles
-    kind(e, node, lanes, write).emit(steps)
+    _kind(e.b, node, lanes)(e, node, lanes, write).emit(steps)
     return True
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
+def _kind(b: Builder, node: Node, lanes: int) -> type[Tiles]:
+    return DepthwiseTiles if is_depthwise(b, node, lanes) else VectorTiles if suits(b, node, lanes) else Tiles
+
+
+def takes_steps(b: Builder, node: Node, partition: Partition) -> bool:
     """Whether `emit_convolution` can compute some of the steps: those of loops around the tiles."""
     geometry, lanes = Geometry.of(node), lane_axis(node)
     axes = [geometry.axis_of(d) for d in partition.dimensions]
-    return lanes is not None and not {None, lanes, reuse_axis(node, lanes)} & {*axes}
+    if lanes is None:
+        return False
+    return not {None, lanes, reuse_axis(node, lanes, _kind(b, node, lanes).holes)} & {*axes}

@@ -140,7 +140,7 @@ def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition:
 
 
 _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {
-    Op.CONVOLUTION: lambda b, node, group, partition: convolution.takes_steps(node, partition),
+    Op.CONVOLUTION: lambda b, node, group, partition: convolution.takes_steps(b, node, partition),
     Op.DOT: _dot_takes_steps,
     Op.REDUCE: lambda b, node, group, partition: reduce.takes_steps(node, partition),
 }

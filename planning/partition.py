@@ -398,14 +398,15 @@ def _convolution(i: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _covered(convolution: Instruction, n: int) -> int:
-    """Positions along spatial dimension n of the result whose windows lie entirely in the input."""
+    """Positions along spatial dimension n of the result whose windows lie entirely in the input; of an input with holes,
+    those between its elements that meet them at the same window positions.
+    """
     labels, w = convolution.attributes["dim_labels"], window_of(convolution)[n]
     size = convolution.operands[0].shape.dims[labels.input_spatial[n]]
-    if w.lhs_dilate > 1:
-        return 0
     first = max(0, -(-w.pad_low // w.stride))
-    last = (size - 1 + w.pad_low - (w.size - 1) * w.rhs_dilate) // w.stride
-    return max(0, min(last + 1, convolution.shape.dims[labels.output_spatial[n]]) - first)
+    last = ((size - 1) * w.lhs_dilate + w.pad_low - (w.size - 1) * w.rhs_dilate) // w.stride
+    inside = max(0, min(last + 1, convolution.shape.dims[labels.output_spatial[n]]) - first)
+    return inside // (w.lhs_dilate // math.gcd(w.stride, w.lhs_dilate))
 
 
 def _sort(i: Instruction, rank: int) -> Sequence[bool]:
