@@ -45,9 +45,10 @@ class Vectors:
         element, b = memory_type(self.source), code.b
         places = [b.gep(first, [I64(n)], source_etype=element) for n in range(0, self.width, self.lanes)]
         raw = ir.VectorType(element, self.lanes)
-        return [self._widened(b, b.load(place, typ=raw, align=self.source.bytes)) for place in places]
+        return [self.widened(b, b.load(place, typ=raw, align=self.source.bytes)) for place in places]
 
-    def _widened(self, b: ir.IRBuilder, raw: ir.Value) -> ir.Value:
+    def widened(self, b: ir.IRBuilder, raw: ir.Value) -> ir.Value:
+        """A value in the dtype of the sums."""
         if self.source is self.dtype:
             return raw
         if self.source is not DType.BF16:

@@ -105,7 +105,7 @@ class Tiles:
         self.space = self.b.alloca(self.element, places, 64)
         counts = [*(s.window for s in self.geometry.slides), self.geometry.inputs]
         is_float = self.wide.component in (DType.F32, DType.F64)
-        long = LONG if self.geometry.inputs > 1 else ALONE
+        long = self.longest()
         self.totals: Totals | None = None
         if is_float and not self.b.strict and math.prod(counts) > long:
             type = component_type(self.b, self.wide)
@@ -117,6 +117,10 @@ class Tiles:
     def sizes(self) -> tuple[int, int]:
         """(The most lanes of a tile, its positions along the reuse axis)."""
         return min(LANES, self.geometry.extents[self.lanes]), REUSE if self.unrolls else 1
+
+    def longest(self) -> int:
+        """The most products in a chain of additions."""
+        return LONG if self.geometry.inputs > 1 else ALONE
 
     def pitch(self, width: int) -> int:
         """The accumulators between two positions of a tile of `width` lanes."""

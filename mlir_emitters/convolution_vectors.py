@@ -107,7 +107,7 @@ class VectorTiles(Tiles):
 
     @property
     def calls(self) -> bool:
-        """Whether the function that kernels share computes products: they are many, of an input in memory."""
+        """Whether a function that kernels share computes products: they are many, of an input in memory."""
         source = self.node.inputs[0]
         return source.writer is None and source.dtype in (self.wide, *IN_VECTORS) and self._products >= CALLED
 
@@ -197,6 +197,15 @@ class VectorTiles(Tiles):
         gap = self.geometry.slides[self.reuse - SPATIAL].gap if self.reuse >= SPATIAL else 1
         return self.geometry.steps(self.node)[self.reuse][1] * self.apart // gap
 
+    def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
+        """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
+        window = Window(
+            self.wide, self.node.inputs[0].dtype, kernel.reads, count, kernel.pitch, kernel.lanes, len(loops),
+            loops[-1].input == 1, self.panel is None and kernel.width < kernel.pitch, self.adds,
+            self.some is not None, self.b.fma_hardware,
+        )  # fmt: skip
+        window.call(self.b, places, self.step, kernel.width, loops, self.positions(count))
+
     def positions(self, count: int) -> Index:
         return count if self.some is None else self.some
 
@@ -275,7 +284,7 @@ class _Sums:
         tiles, b, kernel = self.tiles, self.b, self.kernel
         geometry, source = tiles.geometry, tiles.node.inputs[0]
         labels, starts, loops = geometry.labels, list(taps), []
-        reads, strides = kernel.reads, kernel.strides
+        strides = kernel.strides
         for n, slide in list(enumerate(geometry.slides))[len(taps) :]:
             lower, upper, step = bounds if n == len(taps) else self.reach(n)
             along = slide.spread * step // slide.gap * source.strides[labels.input_spatial[n]]
@@ -289,18 +298,12 @@ class _Sums:
             features = replace(features, count=b.mul(loops.pop().count, count))
         loops.append(features)
         left, right = geometry.factors(b, self.site.moved(FEATURE, self.start), starts, first)
-        masked = tiles.panel is None and kernel.width < kernel.pitch
-        window = Window(
-            tiles.wide, source.dtype, reads, self.count, kernel.pitch, kernel.lanes, len(loops), features.input == 1,
-            masked, tiles.adds, tiles.some is not None, b.fma_hardware,
-        )  # fmt: skip
         input_ = b.pointer(
             tiles.e.pointers[source.argument], tiles.e.offset(source, left), raw_type(b.types, source.dtype)
         )
-        apart = tiles.step
         sums = tiles.totals.space if tiles.totals is not None and tiles.adds else tiles.space
         places = [input_, kernel.place(right), b.pointer(sums, 0, tiles.element)]
-        window.call(b, places, apart, kernel.width, loops, tiles.positions(self.count))
+        tiles.call(kernel, places, loops, self.count)
 
     def over(self, taps: list[Index], before: Sequence[Value]) -> list[Value]:
         """`before` plus all products at the remaining dimensions of the window."""

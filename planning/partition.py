@@ -398,8 +398,8 @@ def _convolution(i: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _covered(convolution: Instruction, n: int) -> int:
-    """Positions along spatial dimension n of the result whose windows lie entirely in the input; of an input with holes,
-    those between its elements that meet them at the same window positions.
+    """Positions along spatial dimension n of the result whose windows lie entirely in the input; where it has holes,
+    those that meet elements at the same window positions.
     """
     labels, w = convolution.attributes["dim_labels"], window_of(convolution)[n]
     size = convolution.operands[0].shape.dims[labels.input_spatial[n]]
