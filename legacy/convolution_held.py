@@ -287,7 +287,10 @@ class Held(Columns):
     ) -> None:
         """Call the function. input_, row: addresses of the first factors; the rest as of Micro.call."""
         source, loops = self.instruction.operands[0].shape.dtype, len(dimensions) - 1
-        micro = Micro(source, weights.vectors, part.step, loops, dimensions[-1].input == 1, self.adds, part.rest)
+        adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
+        few = registers(self.code.vector_bits) <= 16  # with more, factors are ready before sums
+        pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
+        micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
 
     def positions(self, part: Part) -> IndexValue:

@@ -199,10 +199,13 @@ class VectorTiles(Tiles):
 
     def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
         """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
+        source, adjacent = self.node.inputs[0].dtype, loops[-1].input == 1
+        few = self.b.vector_bits < 512  # with 512 bits, other operations wait for the products anyway
+        pairs = few and adjacent and (source, self.wide) == (DType.BF16, DType.F32) and self.geometry.inputs % 2 == 0
         window = Window(
-            self.wide, self.node.inputs[0].dtype, kernel.reads, count, kernel.pitch, kernel.lanes, len(loops),
-            loops[-1].input == 1, self.panel is None and kernel.width < kernel.pitch, self.adds,
-            self.some is not None, self.b.fma_hardware,
+            self.wide, source, kernel.reads, count, kernel.pitch, kernel.lanes, len(loops), adjacent,
+            self.panel is None and kernel.width < kernel.pitch, self.adds, pairs, self.some is not None,
+            self.b.fma_hardware,
         )  # fmt: skip
         window.call(self.b, places, self.step, kernel.width, loops, self.positions(count))
 
