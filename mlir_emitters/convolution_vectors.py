@@ -37,6 +37,9 @@ MOST_COPIED = 3 << 18
 COPY_PLACES = 40
 """Places that share a copy at least: it takes a load and a store for each element."""
 
+CONVERTED = 2
+"""The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
+
 LEAST_FEATURES = 4
 """Output features from which on a masked vector takes less time than scalars."""
 
@@ -51,10 +54,11 @@ def suits(b: Builder, node: Node, lanes: int) -> bool:
     return readable and geometry.features >= LEAST_FEATURES and geometry.steps(node)[FEATURE][2] == 1
 
 
-def best_sizes(vector_bits: int, vectors: int, positions: int) -> tuple[int, int]:
+def best_sizes(vector_bits: int, vectors: int, positions: int, reading: int = 1) -> tuple[int, int]:
     """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
 
-    Registers hold the sums, the vectors of the kernel and a factor of the input.
+    Registers hold the sums, the vectors of the kernel and a factor of the input. reading: the cost of a vector of the
+    kernel, in loads: of one that is converted it is more.
     """
     registers = 32 if vector_bits >= 512 else 16
     tiles = []
@@ -62,7 +66,7 @@ def best_sizes(vector_bits: int, vectors: int, positions: int) -> tuple[int, int
         most = min((registers - n - 1) // n, MOST_SUMS // n, positions)
         for p in range(most, most // 2, -1):
             used = vectors / (-(-vectors // n) * n) * (positions - positions % p) / positions
-            tiles.append((used * n * p / (n + p), n, p))
+            tiles.append((used * n * p / (reading * n + p), n, p))
     _, n, p = max(tiles)
     return n, p
 
@@ -91,7 +95,8 @@ class VectorTiles(Tiles):
         self.panel: Value | None = None
         inside, self.apart = self._inside()
         positions = max(1, len(inside) // self.apart) if self.unrolls else 1
-        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), positions)
+        reading = 1 if self.node.inputs[1].dtype is self.wide else CONVERTED
+        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), positions, reading)
         width = min(vectors * self.vector_lanes, geometry.features)
         size = math.prod(s.window for s in geometry.slides) * geometry.inputs * self.pitch(width)
         if self._copies() and size * self.wide.bytes <= MOST_COPIED:
