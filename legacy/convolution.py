@@ -1,6 +1,7 @@
 """convolution: as an elemental rule (one sum per element), and as a root over columns: neighbours in memory whose sums
-are computed together, on the stack (convolution_columns.py) or in vector registers (convolution_held.py). Sums of
-floats may be reassociated, narrow floats are summed in f32, integers wrap.
+are computed together, on the stack (convolution_columns.py) or in vector registers (convolution_held.py,
+convolution_channels.py, convolution_depth.py). Sums of floats may be reassociated, narrow floats are summed in f32,
+integers wrap.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from .builder import IndexValue
 from .convert import convert
 from .convolution_channels import Channels, width_of
 from .convolution_columns import Columns, across_role, column_role, is_zero
+from .convolution_depth import Deep, features_in_steps, is_deep
 from .convolution_held import Held, grid_of
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
 from .partial import TERMS, Level, PartialSums, added, levels_of
 from .ranges import Steps, columns_fit
 from .reduce import BLOCK
-from .windows import SPATIAL, Convolution
+from .windows import OUT, SPATIAL, Convolution
 
 
 def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -65,14 +67,22 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution}
 
 
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+def has_columns(e: Elemental, instruction: Instruction) -> bool:
+    """Whether `emit_column_convolution` can compute a convolution."""
+    return is_deep(e, instruction) or column_role(instruction) is not None
+
+
+def takes_steps(e: Elemental, instruction: Instruction, partition: Partition) -> bool:
     """Whether `emit_column_convolution` can compute some of the steps: not those across the columns."""
-    c, column = Convolution.of(instruction), column_role(instruction)
+    c, deep = Convolution.of(instruction), is_deep(e, instruction)
+    column = OUT if deep else column_role(instruction)
     if column is None:
         return False
     inside = [role for d in partition.dimensions if (role := c.role_of(d)) is not None]
     if len(inside) < len(partition.dimensions) or across_role(instruction, column) in inside:
         return False
+    if deep:
+        return OUT not in inside or features_in_steps(e, instruction, inside, partition)
     return columns_fit(partition, inside, column, c.sizes[column], BLOCK)
 
 
@@ -82,6 +92,9 @@ def emit_column_convolution(
     """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
     bound.
     """
+    if is_deep(e, instruction):
+        Deep(e, instruction, OUT, finish).emit(steps)
+        return
     c, column = Convolution.of(instruction), column_role(instruction)
     assert column is not None
     inside = () if steps is None else [c.role_of(d) for d in steps.dimensions]

@@ -276,6 +276,23 @@ class Held(Columns):
         self._tile(part, start, width)
         loop.close()
 
+    def call(
+        self,
+        part: Part,
+        weights: Weights,
+        input_: ir.Value,
+        apart: int,
+        row: ir.Value,
+        dimensions: Sequence[Dimension],
+    ) -> None:
+        """Call the function. input_, row: addresses of the first factors; the rest as of Micro.call."""
+        source, loops = self.instruction.operands[0].shape.dtype, len(dimensions) - 1
+        adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
+        few = registers(self.code.vector_bits) <= 16  # with more, factors are ready before sums
+        pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
+        micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.adds, part.rest, pairs)
+        micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
+
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step
 
@@ -333,7 +350,8 @@ class _Tile:
         columns, code, weights, part = self.columns, self.columns.code, self.weights, self.part
         c, source = columns.c, columns.instruction.operands[0]
         left, right = source.shape.strides, weights.strides
-        starts, dimensions = list(taps), []
+        starts = list(taps)
+        dimensions: list[Dimension] = []
         for n in range(len(taps), len(c.axes)):
             axis, (start, end, step) = c.axes[n], columns.reach(self.part, n)
             count = code.divide(code.add(code.maximum(code.subtract(end, start), 0), step - 1), step)
@@ -354,12 +372,9 @@ class _Tile:
         if columns.across is not None:
             holes = c.axes[columns.across - SPATIAL].holes if columns.across >= SPATIAL else 1
             apart = c.strides(columns.instruction)[1][columns.across] * part.apart // holes
-        loops, vectors = len(dimensions) - 1, weights.vectors
-        micro = Micro(source.shape.dtype, vectors, part.step, loops, feature == 1, columns.adds, part.rest)
-        element, sums = memory_type(source.shape.dtype), columns.sums.innermost()
+        element = memory_type(source.shape.dtype)
         input_ = code.b.gep(columns.e.leaves[source].value, [offset], source_etype=element)
-        count = columns.positions(part)
-        micro.call(code, input_, apart, weights.at(columns.e, row_position), sums, dimensions, count)
+        columns.call(part, weights, input_, apart, weights.at(columns.e, row_position), dimensions)
 
     def put(self, taps: list[IndexValue]) -> None:
         """Compute them here."""

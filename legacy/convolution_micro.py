@@ -45,9 +45,10 @@ class Vectors:
         element, b = memory_type(self.source), code.b
         places = [b.gep(first, [I64(n)], source_etype=element) for n in range(0, self.width, self.lanes)]
         raw = ir.VectorType(element, self.lanes)
-        return [self._widened(b, b.load(place, typ=raw, align=self.source.bytes)) for place in places]
+        return [self.widened(b, b.load(place, typ=raw, align=self.source.bytes)) for place in places]
 
-    def _widened(self, b: ir.IRBuilder, raw: ir.Value) -> ir.Value:
+    def widened(self, b: ir.IRBuilder, raw: ir.Value) -> ir.Value:
+        """A value in the dtype of the sums."""
         if self.source is self.dtype:
             return raw
         if self.source is not DType.BF16:
@@ -56,6 +57,14 @@ class Vectors:
         wide = b.shl(b.zext(raw, bits), ir.Constant(bits, [16] * self.lanes))
         single = b.bitcast(wide, ir.VectorType(ir.FloatType(), self.lanes))
         return single if self.dtype is DType.F32 else b.fpext(single, self.type)
+
+    def half(self, code: Code, place: ir.Value, upper: bool) -> ir.Value:
+        """One of two neighbours of bf16 in each lane, as f32. LLVM broadcasts the word of both as it reads it."""
+        b, one, words = code.b, ir.VectorType(I32, 1), ir.VectorType(I32, self.lanes)
+        word = b.load(place, typ=one, align=2)
+        both = b.shuffle_vector(word, ir.Constant(one, None), ir.Constant(words, None))
+        operation, number = (b.and_, -1 << 16) if upper else (b.shl, 16)
+        return b.bitcast(operation(both, ir.Constant(words, [number] * self.lanes)), self.type)
 
     def splat(self, code: Code, value: ir.Value) -> ir.Value:
         """A scalar in each lane."""
@@ -80,7 +89,8 @@ class Dimension:
 class Micro:
     """Sums of features at each of `positions` places. loops: the loops over the window, inside which is one over the
     input features. adjacent: whether these are in memory. adds: whether the sums are added to what their memory holds.
-    rest: whether a call may also ask for one place only.
+    rest: whether a call may also ask for one place only. pairs: two neighbours of the input, bf16, are read at once,
+    and the number of features is even.
     """
 
     source: DType
@@ -90,11 +100,12 @@ class Micro:
     adjacent: bool
     adds: bool
     rest: bool
+    pairs: bool
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.weights.dtype, self.source, self.weights.source))
-        marks = f"{'a' * self.adds}{'f' * self.adjacent}{'r' * self.rest}"
+        marks = f"{'a' * self.adds}{'f' * self.adjacent}{'r' * self.rest}{'p' * self.pairs}"
         return f"legacy.window.{dtypes}.{self.positions}x{self.weights.width}.{self.loops}{marks}"
 
     def call(
@@ -163,11 +174,42 @@ def _sums(code: Code, micro: Micro, positions: int) -> None:
             return found
         count, step, row_step = numbers[3 * level : 3 * level + 3]
         last = level == micro.loops
+        if last and micro.pairs:
+            return of_pairs(place, row, before)
         loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
         index = code.value(loop.index)
         along = index if last and micro.adjacent else code.b.mul(index, step)
         after = nest(level + 1, code.b.add(place, along), code.b.add(row, code.b.mul(index, row_step)), loop.carried)
         return [value for value in loop.close(after) if isinstance(value, ir.Value)]
+
+    def of_pairs(place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+        """The products of features with even numbers, then those of the others: each factor is a half of a word, which
+        is broadcast from memory. At one place both are in one loop, so that more sums are under way.
+        """
+        if positions == 1:
+            count = len(before)
+            loop = code.range(0, numbers[-3], 2, carried=[*before, *[zero] * count], unroll=Unroll.NEVER)
+            index = code.value(loop.index)
+            both = [half(odd, index, place, row, loop.carried[odd * count : (odd + 1) * count]) for odd in (0, 1)]
+            ends = [value for value in loop.close([*both[0], *both[1]]) if isinstance(value, ir.Value)]
+            return [code.b.fadd(x, y) for x, y in zip(ends[:count], ends[count:], strict=True)]
+        for odd in (0, 1):
+            loop = code.range(0, numbers[-3], 2, carried=before, unroll=Unroll.NEVER)
+            after = half(odd, code.value(loop.index), place, row, loop.carried)
+            before = [value for value in loop.close(after) if isinstance(value, ir.Value)]
+        return list(before)
+
+    def half(odd: int, index: ir.Value, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+        """`before` plus the products of one of two neighbours."""
+        down = code.b.mul(code.b.add(index, I64(1)) if odd else index, numbers[-1])
+        line = code.b.gep(weights, [code.b.add(row, down)], source_etype=memory_type(vectors.source))
+        read, found = vectors.load(code, line), list[ir.Value]()
+        for start in starts:
+            at = code.b.gep(start.value, [code.b.add(place, index)], source_etype=element)
+            value = vectors.half(code, at, bool(odd))
+            for w in read:
+                found.append(code.b.fadd(before[len(found)], code.b.fmul(value, w)))
+        return found
 
     zero = ir.Constant(vectors.type, None)
     sums = nest(0, I64(0), I64(0), [zero] * (positions * vectors.width // vectors.lanes))

@@ -191,7 +191,7 @@ _WHOLE_STEPS: dict[Op, Callable[[Instruction, Partition], bool]] = {
 """Which roots of _WHOLE can compute some of the steps. The others run on one thread."""
 
 _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
-    Op.CONVOLUTION: lambda e, root, group, partition: convolution.takes_steps(root, partition),
+    Op.CONVOLUTION: lambda e, root, group, partition: convolution.takes_steps(e, root, partition),
     Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, group, partition),
     Op.REDUCE: lambda e, root, group, partition: reduce.takes_steps(root, partition),
 }
@@ -202,7 +202,7 @@ def _dot_takes_steps(e: Elemental, root: Instruction, group: list[Leaf], partiti
     tiled = problem_of(e, root, e.code.vector_bits)
     if tiled is not None:
         return tiled_dot_takes_steps(root, tiled, partition)
-    if _HAS_COLUMNS[Op.DOT](root):
+    if _HAS_COLUMNS[Op.DOT](e, root):
         return dot.takes_steps(root, partition)
     return takes_steps(e, [leaf.instruction for leaf in group], group[0].shape, partition)
 
@@ -309,7 +309,7 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
     if tiled is not None:
         alone = group[0].instruction is root and len(group) == 1
         emit_tiled_dot(e, root, tiled, group[0].pointer, None if alone else finish, steps)
-    elif _HAS_COLUMNS[root.opcode](root):
+    elif _HAS_COLUMNS[root.opcode](e, root):
         _COLUMNS[root.opcode](e, root, finish, steps)
     else:
         return False
@@ -363,9 +363,9 @@ def _share_columns(products: Sequence[Instruction]) -> bool:
     return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
 
-_HAS_COLUMNS: dict[Op, Callable[[Instruction], bool]] = {
-    Op.DOT: lambda i: dot.column_dimension(i) is not None,
-    Op.CONVOLUTION: lambda i: convolution.column_role(i) is not None,
+_HAS_COLUMNS: dict[Op, Callable[[Elemental, Instruction], bool]] = {
+    Op.DOT: lambda e, i: dot.column_dimension(i) is not None,
+    Op.CONVOLUTION: convolution.has_columns,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
+from math import gcd, prod
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -35,13 +35,23 @@ or inside it and build the vectors element by element, which costs seconds of co
 """
 
 
+SHORT = 16
+"""Iterations of a loop that LLVM unrolls completely."""
+
+COPIES = 8
+"""Copies of a loop that reads across the order of memory, at most: three or five make long transposes faster."""
+
 STREAMED = 8 << 20
 """Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
 
 
-def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None = None) -> None:
-    """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
-    unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
+def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None = None, across: bool = False) -> None:
+    """Call body(positions) in loops over all elements in memory order, or over those of the steps.
+
+    across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
+    element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile.
+    """
+    unroll = Unroll.NEVER if across else Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
     _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
 
 
@@ -148,7 +158,7 @@ def nest_for(
     """
     found = tile_of(e, roots, shape)
     if found is None:
-        nest(e, shape, body, steps)
+        nest(e, shape, body, steps, _many_across(e, roots, shape))
         return
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
@@ -184,6 +194,13 @@ def nest_for(
         _nest(e, shape.dims, [d for d in order if d not in steps.dimensions], positions, row_of_tiles)
 
 
+def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:
+    """Whether something is read across the order of memory in loops that LLVM would copy many times."""
+    fast = fastest_dimension(shape)
+    copies = prod(n for d, n in enumerate(shape.dims) if d != fast and n < SHORT)
+    return copies > COPIES and any(c.across != fast for root in roots for c in _crossings(e, root, 1))
+
+
 def fastest_dimension(shape: Shape) -> int | None:
     """The dimension along which elements are adjacent in memory; None for a single element."""
     return next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
@@ -205,8 +222,10 @@ class Crossing:
     exact: bool
 
 
-def _crossings(e: Elemental, root: Instruction) -> list[Crossing]:
-    """All leaves that can be followed from the root, with the dimension along which they are adjacent in memory."""
+def _crossings(e: Elemental, root: Instruction, least: int = TILE * TILE) -> list[Crossing]:
+    """All leaves of `least` elements that can be followed from the root, with the dimension along which they are
+    adjacent in memory.
+    """
     found: list[Crossing] = []
     start = Crossing(root, tuple(range(root.shape.rank)), -1, True)
     stack, seen = [start], {start}
@@ -214,7 +233,7 @@ def _crossings(e: Elemental, root: Instruction) -> list[Crossing]:
         current = stack.pop()
         if current.leaf in e.leaves:
             fast = fastest_dimension(current.leaf.shape)
-            if fast is not None and current.roles[fast] >= 0 and current.leaf.shape.size >= TILE * TILE:
+            if fast is not None and current.roles[fast] >= 0 and current.leaf.shape.size >= least:
                 exact = current.exact and min(current.roles) >= 0
                 found.append(replace(current, across=current.roles[fast], exact=exact))
             continue

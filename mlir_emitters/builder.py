@@ -36,7 +36,7 @@ longer ones were not vectorised.
 """
 
 
-HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar"}
+HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar", Unroll.NONE: "rolled"}
 """Names of the locations of linalg.generic operations, by what their loops are."""
 
 

@@ -1,14 +1,15 @@
 """convolution: one element as loops over its window, and a kernel that sums many elements side by side, on the stack
-(convolution_tiles.py) or in vector registers (convolution_vectors.py).
+(convolution_tiles.py) or in vector registers (convolution_vectors.py, convolution_depthwise.py, convolution_depth.py).
 """
 
 from __future__ import annotations
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from .builder import Index, Loop
+from .builder import Builder, Index, Loop
+from .convolution_depth import DepthTiles, features_in_steps, is_deep
 from .convolution_depthwise import DepthwiseTiles, is_depthwise
-from .convolution_tiles import Tiles, Write, lane_axis, reuse_axis, widened, zero_of
+from .convolution_tiles import FEATURE, Tiles, Write, lane_axis, reuse_axis, widened, zero_of
 from .convolution_vectors import VectorTiles, suits
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -51,16 +52,28 @@ RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution_value}
 
 def emit_convolution(e: Elemental, node: Node, write: Write, steps: Steps | None = None) -> bool:
     """Emit all results of a convolution, or those of the steps, in tiles. False if no axis is suitable for lanes."""
-    lanes = lane_axis(node)
+    kind, lanes = _kind(e.b, node)
     if lanes is None:
         return False
-    kind = DepthwiseTiles if is_depthwise(e, node, lanes) else VectorTiles if suits(e, node, lanes) else Tiles
     kind(e, node, lanes, write).emit(steps)
     return True
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
+def _kind(b: Builder, node: Node) -> tuple[type[Tiles], int | None]:
+    """(How a convolution is computed, its lane axis)."""
+    if is_deep(b, node):
+        return DepthTiles, FEATURE
+    lanes = lane_axis(node)
+    if lanes is None:
+        return Tiles, None
+    kinds = ((DepthwiseTiles, is_depthwise), (VectorTiles, suits))
+    return next((kind for kind, fits in kinds if fits(b, node, lanes)), Tiles), lanes
+
+
+def takes_steps(b: Builder, node: Node, partition: Partition) -> bool:
     """Whether `emit_convolution` can compute some of the steps: those of loops around the tiles."""
-    geometry, lanes = Geometry.of(node), lane_axis(node)
+    geometry, (kind, lanes) = Geometry.of(node), _kind(b, node)
     axes = [geometry.axis_of(d) for d in partition.dimensions]
-    return lanes is not None and not {None, lanes, reuse_axis(node, lanes)} & {*axes}
+    if lanes is None or {None, reuse_axis(node, lanes, kind.holes)} & {*axes}:
+        return False
+    return lanes not in axes or (kind is DepthTiles and features_in_steps(b, node, partition))

@@ -17,7 +17,6 @@ from .convolution_vectors import VectorTiles
 from .convolution_window import Loop, turns
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
-from .elemental import Elemental
 from .elements import raw_type
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
@@ -69,11 +68,11 @@ def lanes_of(b: Builder, node: Node) -> int:
     return max(b.vector_bits, 128) // (8 * accumulator_of(node).bytes)
 
 
-def is_depthwise(e: Elemental, node: Node, lanes: int) -> bool:
+def is_depthwise(b: Builder, node: Node, lanes: int) -> bool:
     """Whether the function computes a convolution with this lane axis: of many products, of floats in memory, whose
     channels are neighbours there and fill vectors, and whose sums are short.
     """
-    b, geometry, wide = e.b, Geometry.of(node), accumulator_of(node)
+    geometry, wide = Geometry.of(node), accumulator_of(node)
     if lanes != GROUP or b.strict or geometry.group_of_batch or wide not in (DType.F32, DType.F64):
         return False
     if geometry.inputs != 1 or geometry.features != 1 or geometry.steps(node)[GROUP][1:] != (1, 1):
@@ -97,6 +96,7 @@ class DepthwiseTiles(VectorTiles):
 
     calls = True
     adds = False
+    holes = False
 
     def sizes(self) -> tuple[int, int]:
         self.vector_lanes, self.panel = lanes_of(self.b, self.node), None
@@ -120,7 +120,6 @@ class DepthwiseTiles(VectorTiles):
             b.pointer(self.e.pointers[x.argument], self.e.offset(x, index), raw_type(b.types, x.dtype))
             for x, index in zip((source, kernel), indices, strict=True)
         ]
-        apart = 0 if self.reuse is None else geometry.steps(self.node)[self.reuse][1]
         lanes = (self.vector_lanes * self.shape.vectors, self.vector_lanes * self.shape.alone)
         function = Channels(
             self.wide, source.dtype, kernel.dtype, self.tile, *lanes, len(loops), self.shape.taps, b.fma_hardware
@@ -128,7 +127,7 @@ class DepthwiseTiles(VectorTiles):
         numbers = [
             self.positions(count),
             width,
-            apart,
+            self.step,
             *(n for loop in loops for n in (loop.count, loop.input, loop.kernel)),
         ]
         call_helper(b, function, [*places, b.pointer(self.space, 0, self.element)], numbers, offsets=2)

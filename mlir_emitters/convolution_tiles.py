@@ -61,12 +61,13 @@ def lane_axis(node: Node) -> int | None:
     return min(long or close, default=(0, None))[1]
 
 
-def reuse_axis(node: Node, lanes: int) -> int | None:
-    """The axis of which several positions share what is loaded."""
+def reuse_axis(node: Node, lanes: int, holes: bool = False) -> int | None:
+    """The axis of which several positions share what is loaded. holes: whether they may have others between them."""
     g = Geometry.of(node)
     if lanes >= SPATIAL:
         return FEATURE if g.features > 1 else None
-    inner = [(out, SPATIAL + n, len(g.slides[n].covered())) for n, (out, _, _) in enumerate(g.steps(node)[3:])]
+    inside = [len(s.between()) // s.period if holes else len(s.covered()) for s in g.slides]
+    inner = [(out, SPATIAL + n, inside[n]) for n, (out, _, _) in enumerate(g.steps(node)[3:])]
     long = [(out, axis) for out, axis, covered in inner if covered >= REUSE]
     if not long and lanes != BATCH and g.batch >= REUSE:
         return BATCH
@@ -84,6 +85,10 @@ class Tiles:
 
     between = Unroll.ANY
     """The mode of the loop over the finished positions of a tile."""
+    holes = False
+    """Whether a tile may have every so many positions of an input with holes, which meet the same window positions."""
+    apart = 1
+    """The distance of a tile's positions along the reuse axis."""
 
     def __init__(self, e: Elemental, node: Node, lanes: int, write: Write):
         """lanes: the lane axis. write: receives each result."""
@@ -92,7 +97,7 @@ class Tiles:
         self.wide = accumulator_of(node)
         self.around = Unroll.NONE if self.geometry.inputs > 1 else Unroll.ANY
         self.unrolls = self.geometry.work >= LEAST_WORK
-        self.reuse = reuse_axis(node, lanes)
+        self.reuse = reuse_axis(node, lanes, self.holes)
         self.width, self.tile = self.sizes()
         self.places = self.tile * self.pitch(self.width)  # accumulators of the tile at work
         places = self.places * parts(self.wide)
@@ -100,7 +105,7 @@ class Tiles:
         self.space = self.b.alloca(self.element, places, 64)
         counts = [*(s.window for s in self.geometry.slides), self.geometry.inputs]
         is_float = self.wide.component in (DType.F32, DType.F64)
-        long = LONG if self.geometry.inputs > 1 else ALONE
+        long = self.longest()
         self.totals: Totals | None = None
         if is_float and not self.b.strict and math.prod(counts) > long:
             type = component_type(self.b, self.wide)
@@ -112,6 +117,10 @@ class Tiles:
     def sizes(self) -> tuple[int, int]:
         """(The most lanes of a tile, its positions along the reuse axis)."""
         return min(LANES, self.geometry.extents[self.lanes]), REUSE if self.unrolls else 1
+
+    def longest(self) -> int:
+        """The most products in a chain of additions."""
+        return LONG if self.geometry.inputs > 1 else ALONE
 
     def pitch(self, width: int) -> int:
         """The accumulators between two positions of a tile of `width` lanes."""
@@ -177,7 +186,8 @@ class Tiles:
         with b.loop(0, self.positions(count), unroll=rows) as position, b.loop(0, width, unroll=lanes) as lane:
             done = site.moved(self.lanes, b.add(start, lane.index))
             if self.reuse is not None:
-                done = done.moved(self.reuse, b.add(site.coordinate(self.reuse), position.index))
+                place = b.add(site.coordinate(self.reuse), b.mul(position.index, self.apart))
+                done = done.moved(self.reuse, place)
             total = self._final(b.add(b.mul(position.index, self.pitch(width)), lane.index))
             index = self.geometry.index_of(b, done)
             b.remember((node.output, index, False), narrow(b, wide, node.output.dtype, total))

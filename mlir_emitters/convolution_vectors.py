@@ -14,13 +14,12 @@ from dataclasses import replace
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Index, Pointer, Unroll, Value
+from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .convolution_tiles import FEATURE, SPATIAL, Tiles
 from .convolution_window import Loop, Window, turns
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
-from .elemental import Elemental
 from .elements import Scalar, decode, flatten, raw_type
 from .graph import Buffer, Node
 from .ranges import Steps, outer_loops
@@ -38,13 +37,16 @@ MOST_COPIED = 3 << 18
 COPY_PLACES = 40
 """Places that share a copy at least: it takes a load and a store for each element."""
 
+CONVERTED = 2
+"""The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
+
 LEAST_FEATURES = 4
 """Output features from which on a masked vector takes less time than scalars."""
 
 
-def suits(e: Elemental, node: Node, lanes: int) -> bool:
+def suits(b: Builder, node: Node, lanes: int) -> bool:
     """Whether a convolution with this lane axis is computed in vectors of features."""
-    b, kernel, wide = e.b, node.inputs[1], accumulator_of(node)
+    kernel, wide = node.inputs[1], accumulator_of(node)
     geometry = Geometry.of(node)
     if lanes != FEATURE or b.strict or kernel.writer is not None or wide not in (DType.F32, DType.F64):
         return False
@@ -52,10 +54,11 @@ def suits(e: Elemental, node: Node, lanes: int) -> bool:
     return readable and geometry.features >= LEAST_FEATURES and geometry.steps(node)[FEATURE][2] == 1
 
 
-def best_sizes(vector_bits: int, vectors: int, positions: int) -> tuple[int, int]:
+def best_sizes(vector_bits: int, vectors: int, positions: int, reading: int = 1) -> tuple[int, int]:
     """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
 
-    Registers hold the sums, the vectors of the kernel and a factor of the input.
+    Registers hold the sums, the vectors of the kernel and a factor of the input. reading: the cost of a vector of the
+    kernel, in loads: of one that is converted it is more.
     """
     registers = 32 if vector_bits >= 512 else 16
     tiles = []
@@ -63,7 +66,7 @@ def best_sizes(vector_bits: int, vectors: int, positions: int) -> tuple[int, int
         most = min((registers - n - 1) // n, MOST_SUMS // n, positions)
         for p in range(most, most // 2, -1):
             used = vectors / (-(-vectors // n) * n) * (positions - positions % p) / positions
-            tiles.append((used * n * p / (n + p), n, p))
+            tiles.append((used * n * p / (reading * n + p), n, p))
     _, n, p = max(tiles)
     return n, p
 
@@ -80,6 +83,7 @@ class VectorTiles(Tiles):
     """Loops: runs of features, the other axes, positions, the window, input features."""
 
     between = Unroll.NONE
+    holes = True
     some: Value | None = None
     """How many positions of a tile are computed, where that is known at run time: all or one."""
 
@@ -89,21 +93,26 @@ class VectorTiles(Tiles):
         self.vector_lanes = lanes_for(geometry.features, bits, 8 * self.wide.bytes)
         self.element = raw_type(b.types, self.wide)
         self.panel: Value | None = None
-        positions = 1
-        if self.unrolls and self.reuse is not None:
-            spatial = self.reuse >= SPATIAL
-            covered = len(geometry.slides[self.reuse - SPATIAL].covered()) if spatial else 0
-            positions = covered if spatial else geometry.extents[self.reuse]
-        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), max(positions, 1))
+        inside, self.apart = self._inside()
+        positions = max(1, len(inside) // self.apart) if self.unrolls else 1
+        reading = 1 if self.node.inputs[1].dtype is self.wide else CONVERTED
+        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), positions, reading)
         width = min(vectors * self.vector_lanes, geometry.features)
         size = math.prod(s.window for s in geometry.slides) * geometry.inputs * self.pitch(width)
         if self._copies() and size * self.wide.bytes <= MOST_COPIED:
             self.panel = b.alloca(self.element, size, 64)
         return width, tile
 
+    def _inside(self) -> tuple[range, int]:
+        """(The positions of whole tiles, the distance of those of one)."""
+        if self.reuse is None or self.reuse < SPATIAL:
+            return range(1 if self.reuse is None else self.geometry.extents[self.reuse]), 1
+        slide = self.geometry.slides[self.reuse - SPATIAL]
+        return (slide.between(), slide.period) if self.holes else (slide.covered(), 1)
+
     @property
     def calls(self) -> bool:
-        """Whether the function that kernels share computes products: they are many, of an input in memory."""
+        """Whether a function that kernels share computes products: they are many, of an input in memory."""
         source = self.node.inputs[0]
         return source.writer is None and source.dtype in (self.wide, *IN_VECTORS) and self._products >= CALLED
 
@@ -153,17 +162,24 @@ class VectorTiles(Tiles):
         if axis is None:
             self._tile(site, 1, start, width, False)
             return
-        extent = self.geometry.extents[axis]
-        spatial = axis >= SPATIAL
-        inner = self.geometry.slides[axis - SPATIAL].covered() if spatial else range(extent)
-        inner = inner[: len(inner) - len(inner) % self.tile]
+        extent, (inner, apart) = self.geometry.extents[axis], self._inside()
+        inner = inner[: len(inner) - len(inner) % (self.tile * apart)]
         if self.calls and self.tile > 1 and 0 < len(inner) < extent:
             self._run_together(site, inner, start, width)
             return
-        for position, count in self._chunks(inner.start, inner.stop, self.tile, Unroll.NONE):
-            self._tile(site.moved(axis, position), count, start, width, True)
+        shares = axis < SPATIAL or self.geometry.slides[axis - SPATIAL].gap == 1
+        for number, _ in self._chunks(0, len(inner) // self.tile, 1, Unroll.NONE):
+            self._tile(site.moved(axis, self._first(number, inner)), self.tile, start, width, shares)
         for number, _ in self._chunks(0, extent - len(inner), 1, Unroll.NONE):
             self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
+
+    def _first(self, number: Index, inner: range) -> Index:
+        """The first position of the whole tile with this number: tiles of as many positions as these are apart lie
+        side by side, one for each phase.
+        """
+        b, apart = self.b, self.apart
+        block, phase = b.div(number, apart), b.rem(number, apart)
+        return b.add(b.add(b.mul(block, self.tile * apart), phase), inner.start)
 
     def _run_together(self, site: Site, inner: range, start: Index, width: int) -> None:
         """Whole tiles of `inner`, then the positions beside it, in one loop."""
@@ -172,11 +188,31 @@ class VectorTiles(Tiles):
         tiles = len(inner) // tile
         with b.loop(0, tiles + self.geometry.extents[axis] - len(inner), unroll=Unroll.NONE) as loop:
             whole = b.compare_integers("slt", loop.index, b.materialize(tiles))
-            first = b.materialize(b.add(b.mul(loop.index, tile), inner.start))
+            first = b.materialize(self._first(loop.index, inner))
             one = b.materialize(self._beside(b.sub(loop.index, tiles), inner))
             self.some = b.select(whole, b.materialize(tile), b.materialize(1))
             self._tile(site.moved(axis, b.select(whole, first, one)), tile, start, width, False)
             self.some = None
+
+    @property
+    def step(self) -> int:
+        """The distance of a tile's positions in the input, in elements."""
+        if self.reuse is None:
+            return 0
+        gap = self.geometry.slides[self.reuse - SPATIAL].gap if self.reuse >= SPATIAL else 1
+        return self.geometry.steps(self.node)[self.reuse][1] * self.apart // gap
+
+    def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
+        """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
+        source, adjacent = self.node.inputs[0].dtype, loops[-1].input == 1
+        few = self.b.vector_bits < 512  # with 512 bits, other operations wait for the products anyway
+        pairs = few and adjacent and (source, self.wide) == (DType.BF16, DType.F32) and self.geometry.inputs % 2 == 0
+        window = Window(
+            self.wide, source, kernel.reads, count, kernel.pitch, kernel.lanes, len(loops), adjacent,
+            self.panel is None and kernel.width < kernel.pitch, self.adds, pairs, self.some is not None,
+            self.b.fma_hardware,
+        )  # fmt: skip
+        window.call(self.b, places, self.step, kernel.width, loops, self.positions(count))
 
     def positions(self, count: int) -> Index:
         return count if self.some is None else self.some
@@ -256,7 +292,7 @@ class _Sums:
         tiles, b, kernel = self.tiles, self.b, self.kernel
         geometry, source = tiles.geometry, tiles.node.inputs[0]
         labels, starts, loops = geometry.labels, list(taps), []
-        reads, strides = kernel.reads, kernel.strides
+        strides = kernel.strides
         for n, slide in list(enumerate(geometry.slides))[len(taps) :]:
             lower, upper, step = bounds if n == len(taps) else self.reach(n)
             along = slide.spread * step // slide.gap * source.strides[labels.input_spatial[n]]
@@ -270,18 +306,12 @@ class _Sums:
             features = replace(features, count=b.mul(loops.pop().count, count))
         loops.append(features)
         left, right = geometry.factors(b, self.site.moved(FEATURE, self.start), starts, first)
-        masked = tiles.panel is None and kernel.width < kernel.pitch
-        window = Window(
-            tiles.wide, source.dtype, reads, self.count, kernel.pitch, kernel.lanes, len(loops), features.input == 1,
-            masked, tiles.adds, tiles.some is not None, b.fma_hardware,
-        )  # fmt: skip
         input_ = b.pointer(
             tiles.e.pointers[source.argument], tiles.e.offset(source, left), raw_type(b.types, source.dtype)
         )
-        apart = 0 if tiles.reuse is None else geometry.steps(tiles.node)[tiles.reuse][1]
         sums = tiles.totals.space if tiles.totals is not None and tiles.adds else tiles.space
         places = [input_, kernel.place(right), b.pointer(sums, 0, tiles.element)]
-        window.call(b, places, apart, kernel.width, loops, tiles.positions(self.count))
+        tiles.call(kernel, places, loops, self.count)
 
     def over(self, taps: list[Index], before: Sequence[Value]) -> list[Value]:
         """`before` plus all products at the remaining dimensions of the window."""
@@ -305,11 +335,10 @@ class _Sums:
             first = tiles.e.offset(source, tiles.geometry.factors(b, here, taps, feature)[0])
         for k in range(self.count):
             if first is not None:  # at equal distances in memory: constant offsets to one address
-                apart = 0 if tiles.reuse is None else tiles.geometry.steps(tiles.node)[tiles.reuse][1]
-                value = decode(b, source.dtype, tiles.e.load_raw(source, b.add(first, k * apart)))
+                value = decode(b, source.dtype, tiles.e.load_raw(source, b.add(first, k * tiles.step)))
             else:
                 if tiles.reuse is not None:
-                    here = here.moved(tiles.reuse, b.add(self.site.coordinate(tiles.reuse), k))
+                    here = here.moved(tiles.reuse, b.add(self.site.coordinate(tiles.reuse), k * tiles.apart))
                 value = tiles.e.value(source, tiles.geometry.factors(b, here, taps, feature)[0])
             scalar = flatten(convert_to(b, source.dtype, tiles.wide, value))[0]
             factor = b.op("vector.broadcast", scalar, type=self.kernel.vector)

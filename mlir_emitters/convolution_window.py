@@ -48,7 +48,8 @@ class Window:
 
     input, kernel: dtypes in memory, converted to `wide`. lanes: features of a value. adjacent: whether the elements of
     the input in the last loop are. masked: only some of the last features are in memory. adds: whether
-    sums are added to what their memory holds. rest: whether a call may also ask for one place only. fma: whether the
+    sums are added to what their memory holds. pairs: two neighbours of the input, bf16, are read at once, and the last
+    loop's count is even. rest: whether a call may also ask for one place only. fma: whether the
     target has fused multiply-adds.
     """
 
@@ -62,13 +63,14 @@ class Window:
     adjacent: bool
     masked: bool
     adds: bool
+    pairs: bool
     rest: bool
     fma: bool
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.input, self.kernel))
-        marks = f"{'a' * self.adjacent}{'m' * self.masked}{'s' * self.adds}{'r' * self.rest}"
+        marks = f"{'a' * self.adjacent}{'m' * self.masked}{'s' * self.adds}{'p' * self.pairs}{'r' * self.rest}"
         return f"mlir.window.{dtypes}.{self.positions}x{self.columns}x{self.lanes}.{self.loops}{marks}"
 
     def types(self, b: Builder) -> list[ir.Type]:
@@ -133,6 +135,8 @@ class Window:
                     found += [b.fma(factor, w, before[len(found) + v]) for v, w in enumerate(read)]
                 return found
             count, step, row_step = numbers[3 * level : 3 * level + 3]
+            if level == self.loops - 1 and self.pairs:
+                return of_pairs(place, first, before)
             with b.loop(0, count, 1, before, Unroll.NONE) as loop:
                 last = level == self.loops - 1 and self.adjacent
                 along = loop.index if last else b.mul(loop.index, step)
@@ -140,9 +144,45 @@ class Window:
                 loop.next = nest(level + 1, b.add(place, along), row, loop.carried)
             return loop.values
 
+        def of_pairs(place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
+            """The last loop, of even products, then of odd ones: a factor is a half of a word that is broadcast from
+            memory, and takes one operation. The few sums of one place would wait for each other: both are in one loop.
+            """
+            count = numbers[-3]
+            if positions == 1:
+                with b.loop(0, count, 2, [*before, *[zero] * vectors], Unroll.NONE) as loop:
+                    even, odd = loop.carried[:vectors], loop.carried[vectors:]
+                    loop.next = [*half(0, loop.index, place, first, even), *half(1, loop.index, place, first, odd)]
+                return [b.op("arith.addf", loop.values[v], loop.values[vectors + v]) for v in range(vectors)]
+            for turn in (0, 1):
+                with b.loop(0, count, 2, before, Unroll.NONE) as loop:
+                    loop.next = half(turn, loop.index, place, first, loop.carried)
+                before = loop.values
+            return list(before)
+
+        def half(turn: int, at: Value, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
+            """`before` plus the products of the element at `at`, or of the next one, at each place."""
+            operation, number = (("arith.shli", 16), ("arith.andi", -1 << 16))[turn]
+            words = ir.VectorType.get([self.lanes], b.types.i32)
+            constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+            row = b.add(first, b.mul(b.add(at, turn), numbers[-1]))
+            read, found = [weights(row, v) for v in range(vectors)], list[Value]()
+            for start in starts:
+                where = b.add(b.add(b.add(input_at, start), place), at)
+                pair = b.op("vector.broadcast", pair_at(b, input_, where), type=words)
+                factor = b.bitcast(b.op(operation, pair, constant), vector)
+                found += [b.fma(factor, w, before[len(found) + v]) for v, w in enumerate(read)]
+            return found
+
         zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
         for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (positions * vectors))):
             place = b.pointer(sums, n * self.lanes, element)
             if self.adds:
                 value = b.op("arith.addf", b.load(place, vector, self.wide.bytes), value)
             b.store(value, place, self.wide.bytes)
+
+
+def pair_at(b: Builder, memory: Value, place: Index) -> Value:
+    """An element of 16 bits in the lower half of a word, the next one in the upper half."""
+    two = b.load(b.pointer(memory, place, b.types.i16), ir.VectorType.get([2], b.types.i16), 2)
+    return b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))

@@ -21,6 +21,7 @@ from .linear import is_linear
 from .loops import (
     Axes,
     Inner,
+    copied_across,
     crossing_dimension,
     tiled,
     tiles_take_steps,
@@ -140,7 +141,7 @@ def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition:
 
 
 _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {
-    Op.CONVOLUTION: lambda b, node, group, partition: convolution.takes_steps(node, partition),
+    Op.CONVOLUTION: lambda b, node, group, partition: convolution.takes_steps(b, node, partition),
     Op.DOT: _dot_takes_steps,
     Op.REDUCE: lambda b, node, group, partition: reduce.takes_steps(node, partition),
 }
@@ -305,8 +306,8 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         over_boxes(b, first, boxes, lambda index: emit_generic(e, group, index), steps)
         return
     if crossing is None:
-        unroll = unroll_of(first)
-        with_loops(b, first, write, steps, kind)
+        unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(first)
+        with_loops(b, first, write, steps, kind, unroll)
         return
     unroll = Unroll.SCALAR
     tiled(b, first, crossing, write, steps, kind)

@@ -4,6 +4,7 @@ dimension, so that both sides use whole cache lines. Pure transposes are in tran
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from ..hlo.opcodes import Op
@@ -16,6 +17,8 @@ from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
 BLOCK = 16
 LEAST = 64  # shorter dimensions are not tiled
+UNROLLED = 16  # shorter loops are unrolled completely
+MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
 
 Places = tuple[int | None, ...]
 """For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
@@ -59,14 +62,16 @@ def with_loops(
     body: Callable[[tuple[Index, ...]], None],
     steps: Steps | None = None,
     kind: type[Inner] = Inner,
+    unroll: Unroll | None = None,
 ) -> None:
     """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop.
 
-    kind: of the loops that `body` is directly in, but for those over steps.
+    kind: of the loops that `body` is directly in, but for those over steps. unroll: their mode, if it is not that of
+    the elements' dtype.
     """
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    unroll = unroll_of(over)
+    unroll = unroll_of(over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     if steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims)):
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
@@ -114,6 +119,15 @@ def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int
             if place is not None and place != own and result.dims[place] >= least and own in places:
                 return place, own
     return None
+
+
+def copied_across(group: Sequence[Buffer]) -> bool:
+    """Whether a source is read across the order of memory in loops of which LLVM would make many copies: it puts
+    vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
+    """
+    own = _fastest(group[0])
+    copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED)
+    return copies > MOST_COPIES and crossing_dimension(group, 2) is not None
 
 
 def _fastest(buffer: Buffer) -> int | None:

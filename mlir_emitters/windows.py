@@ -84,11 +84,20 @@ class Sliding:
 
     def covered(self) -> range:
         """The result positions whose windows are entirely in the input."""
-        if self.gap > 1:
-            return range(0)
+        return self.between() if self.gap == 1 else range(0)
+
+    def between(self) -> range:
+        """The result positions whose windows lie between the first and the last element of the input, which may have
+        holes there.
+        """
         first = max(0, -(-self.low // self.stride))
-        last = (self.input - 1 + self.low - (self.window - 1) * self.spread) // self.stride
-        return range(first, min(last + 1, self.result))
+        last = ((self.input - 1) * self.gap + self.low - (self.window - 1) * self.spread) // self.stride
+        return range(first, max(first, min(last + 1, self.result)))
+
+    @property
+    def period(self) -> int:
+        """Of positions in `between`, those so far apart meet elements at the same window positions."""
+        return self.gap // math.gcd(self.stride, self.gap)
 
 
 def _maximum(b: Builder, x: Index, y: Index) -> Index:

@@ -14,6 +14,7 @@ from ..hlo.ir import Module
 from .algebra.sweep import simplify_algebra
 from .canonical.convolution import canonicalize_convolutions
 from .canonical.copy_dot_operands import copy_dot_operands
+from .canonical.depth_last import depth_last
 from .canonical.dot import canonicalize_dots
 from .canonical.features_last import features_last
 from .canonical.layouts import agree_layouts
@@ -126,6 +127,7 @@ PASSES: dict[str, Pass] = {
         Pass("canonicalize-dot", canonicalize_dots),
         Pass("matrix-dots", matrix_dots),
         Pass("features-last", features_last),
+        Pass("depth-last", depth_last),
         Pass("copy-dot-operands", copy_dot_operands),
         Pass("split-reductions", split_reductions),
         Pass("normalize-floats", normalize_floats),
@@ -166,7 +168,7 @@ OPTIMIZE = (
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
     *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
     *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
-    *("features-last", "copy-dot-operands", "split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
+    *("features-last", "depth-last", "copy-dot-operands", "split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on an unscheduled module."""

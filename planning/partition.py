@@ -252,18 +252,26 @@ def _dimensions(kernel: Instruction, shape: Shape, ops: frozenset[Op], crossed: 
         others = math.prod(n for d, n in enumerate(shape.dims) if d not in (crossed, _fastest(shape)))
         if others >= FEW_PIECES:
             independent, skips = [a and d != crossed for d, a in enumerate(independent)], True
-    return _outer(shape, independent, skips, FEW_PIECES if Op.CONVOLUTION in ops else PIECES)
+    if Op.CONVOLUTION not in ops:
+        return _outer(shape, independent, skips, PIECES, -1)
+    body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
+    pixels = (i for i in body if i.opcode is Op.CONVOLUTION and _along_pixels(i))
+    feature = next((i.attributes["dim_labels"].output_feature for i in pixels), -1)
+    return _outer(shape, independent, skips, FEW_PIECES, feature)
 
 
-def _outer(shape: Shape, independent: Sequence[bool], skips: bool, pieces: int) -> tuple[tuple[int, ...], int]:
+def _outer(
+    shape: Shape, independent: Sequence[bool], skips: bool, pieces: int, between: int
+) -> tuple[tuple[int, ...], int]:
     """(the outermost independent dimensions in memory, until there are that many pieces; the product of their sizes).
 
-    They are neighbours there, the last one only if there are few pieces. skips: dimensions outside them may be others.
+    They are neighbours there, the last one only if there are few pieces. skips: dimensions outside them may be others;
+    between: one that may be another anywhere.
     """
     found: list[int] = []
     extent = 1
     for d in reversed(shape.minor_to_major):
-        if skips and not found and not independent[d]:
+        if not independent[d] and (d == between or (skips and not found)):
             continue
         last = d == shape.minor_to_major[0] and not skips
         if not independent[d] or extent >= (min(pieces, FEW_PIECES) if last else pieces):
@@ -385,7 +393,9 @@ def _scatter(i: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _convolution(i: Instruction, rank: int) -> Sequence[bool]:
-    """Not along the dimension of which stacks compute several positions together, if there are others."""
+    """Not along the dimension of which stacks compute several positions together, if there are others; nor along
+    features where pixels are neighbours in input and result: a vector of pixels is loaded once for several features.
+    """
     memory = list(reversed(i.shape.minor_to_major))
     labels = i.attributes["dim_labels"]
     covered = {d: _covered(i, n) for n, d in enumerate(labels.output_spatial)}
@@ -394,18 +404,27 @@ def _convolution(i: Instruction, rank: int) -> Sequence[bool]:
     long = [d for d in (*spatial, labels.output_batch) if covered[d] >= TOGETHER]
     inner = next(iter(long or spatial), rank)
     others = math.prod(n for d, n in enumerate(i.shape.dims) if d not in (inner, labels.output_feature))
-    return [d != inner or others < FEWEST_ROWS for d in range(rank)]
+    if others < FEWEST_ROWS:
+        return [True] * rank
+    return [d != inner and not (d == labels.output_feature and _along_pixels(i)) for d in range(rank)]
+
+
+def _along_pixels(convolution: Instruction) -> bool:
+    """Whether pixels are neighbours in input and result."""
+    labels, x, r = convolution.attributes["dim_labels"], convolution.operands[0].shape, convolution.shape
+    return _fastest(x) in labels.input_spatial and _fastest(r) in labels.output_spatial
 
 
 def _covered(convolution: Instruction, n: int) -> int:
-    """Positions along spatial dimension n of the result whose windows lie entirely in the input."""
+    """Positions along spatial dimension n of the result whose windows lie entirely in the input; where it has holes,
+    those that meet elements at the same window positions.
+    """
     labels, w = convolution.attributes["dim_labels"], window_of(convolution)[n]
     size = convolution.operands[0].shape.dims[labels.input_spatial[n]]
-    if w.lhs_dilate > 1:
-        return 0
     first = max(0, -(-w.pad_low // w.stride))
-    last = (size - 1 + w.pad_low - (w.size - 1) * w.rhs_dilate) // w.stride
-    return max(0, min(last + 1, convolution.shape.dims[labels.output_spatial[n]]) - first)
+    last = ((size - 1) * w.lhs_dilate + w.pad_low - (w.size - 1) * w.rhs_dilate) // w.stride
+    inside = max(0, min(last + 1, convolution.shape.dims[labels.output_spatial[n]]) - first)
+    return inside // (w.lhs_dilate // math.gcd(w.stride, w.lhs_dilate))
 
 
 def _sort(i: Instruction, rank: int) -> Sequence[bool]:

@@ -60,7 +60,7 @@ class Stopwatch:
 class HostCompiler(Compiler[Plan]):
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> Plan:
         """Passes, schedule, buffers, kernels. The module must be verified. Strict sums stay one chain."""
-        without = frozenset({"copy-dot-operands", "split-reductions"} if options.emit.strict else ())
+        without = frozenset({"copy-dot-operands", "depth-last", "split-reductions"} if options.emit.strict else ())
         return plan(module, PlanOptions(PipelineOptions(devices=options.devices, without=without)))
 
     def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> HostExecutable:

@@ -342,3 +342,21 @@ def test_an_algorithm_is_a_hint_that_changes_no_number(attribute):
     for stack in ("evaluator", "legacy", "mlir"):
         with_it = run_stack(text.format(f", {attribute}"), stack, inputs)
         np.testing.assert_array_equal(with_it, run_stack(text.format(""), stack, inputs))
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_neighbours_of_bf16_are_read_as_words_where_registers_are_few(stack):
+    """A factor is then one operation, not the four that bring a number from an integer register into each lane."""
+    axes = [Spatial(20, 3, 1, 1, 1, 1, 1, 0)] * 2
+    text = text_of("bf16", axes, 1, 32, 32, (1, 1), CHANNELS_LAST)
+    options = EmitOptions(Target.level("x86-64-v3"))
+    (helper,) = emitter(stack).emit(plan(parsed(text)).kernels, options).helpers
+    code = optimize(helper, options)
+    assert re.search(r"load <(?:1 x i32|2 x i16)>", code) and not re.search(r"load i16|zext i16", code)
+
+
+@pytest.mark.parametrize("ins", [32, 33, 402, 642])
+def test_odd_and_even_numbers_of_bf16(ins):
+    """402, 642: they are added up in parts."""
+    axes = [Spatial(5, 3, 1, 1, 1, 1, 1, 0), Spatial(13, 3, 1, 1, 1, 1, 1, 0)]
+    check(text_of("bf16", axes, 1, ins, 32, (1, 1), CHANNELS_LAST))

@@ -87,3 +87,17 @@ def test_the_copies_around_a_tile_stay_small(stack, cpu, most):
     emitted = {"legacy": legacy, "mlir": mlir_emitters}[stack].emit(kernels, options)
     text = optimize(emitted.llvm_ir, options)
     assert len(re.findall(r"^  \S", text, re.MULTILINE)) < most
+
+
+@pytest.mark.parametrize("result, order", [("3,3,48,40", (2, 3, 1, 0)), ("5,3,3,64", (3, 0, 1, 2))])
+@pytest.mark.parametrize("stack", STACKS)
+def test_transposes_of_small_windows_are_not_copied_for_each_position(stack, result, order):
+    """Each copy would put vectors together element by element."""
+    sizes = result.split(",")
+    operand = ",".join(sizes[order.index(d)] for d in range(4))
+    dimensions = ",".join(map(str, order))
+    text = f"""HloModule m
+    ENTRY e {{ x = f32[{operand}] parameter(0)
+      ROOT r = f32[{result}] transpose(x), dimensions={{{dimensions}}} }}"""
+    assert len(re.findall(r"^  \S", optimized(text, stack), re.MULTILINE)) < 250
+    check(text)

@@ -299,6 +299,26 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "f32[1,7,7,64] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
         "y = f32[3,3,32,64] parameter(1)",
     ), "legacy mlir"),
+    "convolution to few features whose pixels are neighbours": (one(
+        "f32[2,8,18,19]",
+        "f32[2,3,18,19] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01",
+        "y = f32[3,8,3,3] parameter(1)",
+    ), "legacy mlir"),
+    "convolution to few features": (one(
+        "f32[1,18,19,24]",
+        "f32[1,18,19,3] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f",
+        "y = f32[3,3,3,24] parameter(1)",
+    ), "legacy mlir"),
+    "convolution of weights by feature": (one(
+        "f32[1,3,3,160]",
+        "f32[1,1,1,64] convolution(x, y), window={size=3x3}, dim_labels=b01f_o01i->b01f",
+        "y = f32[64,3,3,160] parameter(1)",
+    ), "legacy mlir"),
+    "transposed convolution": (one(
+        "f32[1,9,12,16]",
+        "f32[1,18,24,12] convolution(x, y), window={size=4x4 pad=2_2x2_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f",
+        "y = f32[4,4,16,12] parameter(1)",
+    ), "legacy mlir"),
     "depthwise convolution": (one(
         "f32[2,18,18,16]",
         "f32[2,18,18,16] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, "

@@ -8,6 +8,7 @@ from ...codegen.optimize import optimize
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration.choose import emitter
+from ...mlir_emitters.convolution_vectors import CONVERTED, best_sizes
 from ...passes import pipeline
 from ...planning.planner import plan
 
@@ -95,3 +96,8 @@ ENTRY e { p = f32[8,224,224,3] parameter(0)
   ROOT r = f32[] reduce(t, z), dimensions={0,1,2,3}, to_apply=add }"""
     found = emitted(lines, optimized=True)
     assert "fmul" in found and not re.search(r"= u(rem|div) |= lshr ", found)
+
+
+def test_weights_that_are_converted_are_few_in_a_tile():
+    """Each costs an operation more than one that is read in the sums' dtype; 64 features at 26 positions."""
+    assert best_sizes(256, 8, 26)[0] == 3 and best_sizes(256, 8, 26, CONVERTED)[0] == 2

@@ -1,13 +1,11 @@
-"""Convolutions whose input has holes, on the tiles of the legacy stack: positions so far apart that they meet the same
-window positions.
-"""
+"""Convolutions whose input has holes, in tiles of positions so far apart that they meet the same window positions."""
 
 import re
 
 import pytest
 
-from ... import legacy
 from ...codegen.options import EmitOptions, Target
+from ...migration.choose import emitter
 from ...planning.planner import plan
 from ..support.check import check, parsed
 
@@ -55,8 +53,9 @@ def test_positions_of_a_tile_have_others_between_them(dtype, axis, other):
     check(text_of(dtype, (AXES[axis], other), 1, 400, 16), None, ("evaluator", "legacy", "mlir"))
 
 
-def test_a_transposed_convolution_is_in_tiles():
+@pytest.mark.parametrize("stack, tile", [("legacy", "5x16"), ("mlir", "6x16x16")])
+def test_a_transposed_convolution_is_in_tiles(stack, tile):
     """One position at a time has too few sums to keep a processor busy."""
     text = text_of("f32", ((28, 4, 1, 2, 2, 2, 1, 0),) * 2, 1, 64, 32)
-    helpers = legacy.emit(plan(parsed(text)).kernels, EmitOptions(Target.level("x86-64-v3"))).helpers
-    assert re.search(r"legacy\.window\.f32\.f32\.f32\.5x16\.", "".join(helpers))
+    helpers = emitter(stack).emit(plan(parsed(text)).kernels, EmitOptions(Target.level("x86-64-v3"))).helpers
+    assert re.search(rf"{stack}\.window\.f32\.f32\.f32\.{tile}\.", "".join(helpers))
