@@ -14,7 +14,7 @@ from ...codegen.options import EmitOptions, Target
 from ...migration.choose import emitter
 from ...planning.planner import plan
 from ..support.check import check, make_inputs, parsed
-from .test_convolution import Spatial, text_of
+from ..support.convolutions import Spatial, text_of
 
 ORDERS = {
     "weights by feature": [list("b01f"), list("o01i"), list("b01f")],
