@@ -23,6 +23,10 @@ ROWS_IN_TURN = 8
 """Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
 
 
+B_AHEAD = 16
+"""Rows of B that are fetched before a tile reads them in place, often a page apart. A row takes some 16 cycles."""
+
+
 class Along(Enum):
     """Which stride of the left operand is 1, so that its elements are at constant distances or have a common index."""
 
@@ -46,7 +50,8 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Micro:
-    """A tile of `rows` × `vectors` vectors of `lanes` lanes, whose B is a panel of rows of `panel` elements.
+    """A tile of `rows` × `vectors` vectors of `lanes` lanes, whose B is a panel of rows of `panel` elements; 0: it is
+    read where it lies, and the distance of its rows is an argument, as is that of the row to be fetched.
 
     chained: there are several chains of additions. masked: only some of the last columns are stored. fetches: it
     fetches lines of the left operand. group: elements of a word (dot_words.py), which is one place of the depth; 1: of
@@ -101,24 +106,28 @@ class Micro:
         width: int,
         lines: int,
         ahead: Ahead | None,
+        row: int = 0,
     ) -> None:
         """Emit a call that stores A · panel to a matrix, or adds it.
 
         left: the first element and the strides of A; depth: products of a sum, and of a chain of additions; target: the
         first element and the stride of rows; adds: an i64, 0 or 1; partial: memory for a tile, if there are several
         chains, or what the sums of each column begin with, if there are words; width: columns to store; lines: cache
-        lines of a row of the target to fetch for writing.
+        lines of a row of the target to fetch for writing; row: the stride of B's rows, if it lies where it was.
         """
         numbers = [left[2], *depth, target[1], lines, width, *(left[1] * r for r in range(1, self.starts))]
         values = [left[0], panel, target[0], partial, adds, *map(I64, numbers)]
         if ahead is not None:
             values += [ahead.first, I64(ahead.row), I64(ahead.place)]
+        if not self.panel:
+            values += [I64(row), I64(row * B_AHEAD)]
         call(code.b, self, values)
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Their names."""
-        return (*_NAMES, *(f"row{r}" for r in range(1, self.starts)), *(_AHEAD if self.fetches else ()))
+        ahead, in_place = _AHEAD if self.fetches else (), () if self.panel else _IN_PLACE
+        return (*_NAMES, *(f"row{r}" for r in range(1, self.starts)), *ahead, *in_place)
 
     def declare(self, module: ir.Module) -> ir.Function:
         names = self.parameters
@@ -136,6 +145,7 @@ class Micro:
 
 _NAMES = ("a", "panel", "c", "partial", "adds", "column", "depth", "chain", "c_row", "lines", "width")
 _AHEAD = ("ahead", "ahead_row", "ahead_place")
+_IN_PLACE = ("b_row", "b_ahead")
 _POINTERS = {"a": True, "panel": True, "c": False, "partial": False, "ahead": True}
 """Parameters that are pointers → whether they are only read."""
 
@@ -199,12 +209,14 @@ class _Body:
         k = code.loop(count, carried=first_sums * micro.rows, unroll=Unroll.NEVER)
         sums = list(k.carried)
         place = code.value(code.add(first, k.index))
-        columns = [self._load(at, micro.lanes) for at in self._panel(place)]
+        columns = [self._load(at, micro.lanes if micro.panel else 1) for at in self._panel(place)]
         for r in range(micro.rows):
             factor = self._factor(starts, r, place)
             for v in range(self.values):
                 n = r * self.values + v
                 sums[n] = self._multiply_add(sums[n], factor, columns[v])
+        if not micro.panel:
+            self._fetch_right(place)
         if micro.fetches:
             self._fetch_left(place)  # in front, all factors are loaded behind it, in too many registers
         return k.close(sums)
@@ -215,7 +227,8 @@ class _Body:
         return self.code.b.fadd(total, self.code.b.fmul(factor, columns))
 
     def _panel(self, place: ir.Value) -> list[ir.Value]:
-        first = self._gep(self.of["panel"], self.code.b.mul(place, I64(self.micro.panel), flags=("nsw",)))
+        row = I64(self.micro.panel) if self.micro.panel else self.of["b_row"]
+        first = self._gep(self.of["panel"], self.code.b.mul(place, row, flags=("nsw",)))
         return [self._gep(first, I64(v * self.type.count)) for v in range(self.values)]
 
     def _factor(self, starts: Sequence[ir.Value], r: int, place: ir.Value) -> ir.Value:
@@ -229,6 +242,13 @@ class _Body:
             )
         scalar = b.load(at, typ=self.type.element, align=self.micro.dtype.bytes)
         return splat(b, scalar, self.type.count)
+
+    def _fetch_right(self, place: ir.Value) -> None:
+        """Fetch what the tile reads of a later row of B."""
+        b, of, dtype = self.code.b, self.of, self.micro.dtype
+        start = b.add(b.mul(place, of["b_row"], flags=("nsw",)), of["b_ahead"])
+        for column in range(0, self.micro.width, LINE // dtype.bytes):
+            prefetch(self.code, Pointer(of["panel"]), dtype, b.add(start, I64(column)), second=True)
 
     def _fetch_left(self, place: ir.Value) -> None:
         """Fetch a line. When `place` has run over the elements of a line, all rows had their turn."""

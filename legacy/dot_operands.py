@@ -4,7 +4,7 @@ dtype is not that of the sums. What large products read and write is fetched int
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -19,6 +19,7 @@ from .dot_words import element, first_sums, word
 from .loops import parts
 from .memory import LINE, Pointer, address, load, prefetch, store
 from .registers import memory_type
+from .stack import alloca
 
 PLACES_AHEAD = 64
 """Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
@@ -79,11 +80,17 @@ class Operands:
     converted: Pointer | None
     first: Pointer
 
+    def in_place(self, width: int) -> bool:
+        """Whether columns of B, `width` together, are read where they lie."""
+        return self.problem.flat and width % self.problem.lanes == 0
+
     def pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
         """Pack B[row…, column…] into the panel. The inner loop follows B's memory. What fills a part of the panel is
         packed here: its width is a constant, on which vectors of short rows depend.
         """
         p, code = self.problem, self.code
+        if self.in_place(width):
+            return
         across = self.b.column <= self.b.row
         if p.parts > 1:
             column, row, depth = code.divide(column, p.parts), code.divide(row, p.parts), depth // p.parts
@@ -177,6 +184,23 @@ class Operands:
         inner.close()
         outer.close()
 
+    def spread(self, rows: int) -> Operands:
+        """The same with a copy of A's rows, whose lines are in different sets of the first cache."""
+        p, code = self.problem, self.code
+        row = p.depth + LINE // p.dtype.bytes
+        copy = Pointer(alloca(code, p.element, rows * row))
+        outer = code.loop(rows, unroll=Unroll.NEVER)
+        inner = code.loop(p.depth)
+        value = load(code, self.a.pointer, p.left, self.a.offset(code, outer.index, inner.index))
+        store(code, copy, p.dtype, code.add(code.multiply(outer.index, row), inner.index), value)
+        inner.close()
+        outer.close()
+        return replace(self, a=Matrix(copy, 0, row, 1))
+
+    def right(self, column: IndexValue, row: IndexValue) -> ir.Value:
+        """The address of B[row, column]."""
+        return self.b.at(self.code, self.problem.right, row, column)
+
     def left(self, tile: Tile, row: IndexValue) -> tuple[ir.Value, int, int]:
         """(the address of A[top, row], the strides of rows and columns) where a tile reads it."""
         if self.converted is None:
@@ -192,7 +216,7 @@ class Operands:
         """
         p, code = self.problem, self.code
         next_tile = self.converted is not None
-        if not p.fetches(tile.count) or self.a.column != 1 or p.vectors <= NARROW_TILE:
+        if p.flat or not p.fetches(tile.count) or self.a.column != 1 or p.vectors <= NARROW_TILE:
             return None
         k = code.multiply(row, p.group)
         r, k = (code.add(tile.top, tile.count), k) if next_tile else (tile.top, code.add(k, PLACES_AHEAD))

@@ -37,6 +37,30 @@ FIRST_CACHES = 1 << 18
 WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 """Dtype of the sums → those of the operands that are converted to it."""
 
+FLAT_ROWS = 16
+"""Rows of a tile that reads B where it lies. Of more rows, most of the addresses of A's rows would be on the stack."""
+
+FLAT_TILES = 2
+"""Tiles of rows up to which B is read where it lies: more of them gain from a copy."""
+
+NEAR_BYTES = 1 << 22
+"""Bytes of B up to which a tile may read a vector or two of each row. Of memory, longer pieces have to be read."""
+
+FAR_BYTES = 1 << 13
+"""Bytes between rows of B up to which a larger B may be read so, too, if a tile has lines of it."""
+
+FAR_PIECES = 1 << 7
+"""The same in multiples of what a tile reads of a row."""
+
+SPREAD_BYTES = 1 << 18
+"""Bytes on the stack that A's rows may be copied to."""
+
+WAYS = 4
+"""Lines of each set of the first cache that a column of A may take, half of what caches have."""
+
+PAGE = 1 << 12
+"""Bytes at whose multiples lines share a set."""
+
 COMPLEX = frozenset({DType.C64, DType.C128})
 """Dtypes of sums and operands whose products are tiles of their parts."""
 
@@ -51,7 +75,9 @@ class Problem:
     dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers are
     multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting elements. parts:
     real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
-    as matrices of them; A is not if its elements along the depth are apart, left is then complex.
+    as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
+    where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
+    of a column share a set of the first cache.
     """
 
     dtype: DType
@@ -66,12 +92,16 @@ class Problem:
     group: int
     elements: int
     parts: int = 1
+    flat: bool = False
+    spread: bool = False
 
     @property
     def tile_rows(self) -> int:
         """Rows of a tile: as many as registers allow; for few rows, and for words, of which no tile waits for memory, a
         divisor, so that one tile's code is enough.
         """
+        if self.flat:
+            return flat_height(self.rows, self.lanes * self.dtype.bits)
         most = registers(self.lanes * self.dtype.bits)
         full = (most - widest(most) - 1) // widest(most)
         heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.group > 1 else ()
@@ -109,6 +139,17 @@ class Problem:
 def registers(vector_bits: int) -> int:
     """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
     return 32 if vector_bits >= 512 else 16
+
+
+def flat_height(rows: int, vector_bits: int) -> int:
+    """Rows of a tile that reads B where it lies: all of them, or half."""
+    return -(-rows // -(-rows // min(FLAT_ROWS, registers(vector_bits) - 2)))
+
+
+def flat_vectors(rows: int, vector_bits: int) -> int:
+    """The most vectors of columns of such a tile, a power of two."""
+    room = (registers(vector_bits) - 2) // flat_height(rows, vector_bits)
+    return 1 << (room.bit_length() - 1)
 
 
 def widest(most: int) -> int:
@@ -206,9 +247,35 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     vectors = min(most, -(-columns // lanes))
     in_bytes = e.code.products == 4 and left in SHORT and right in SHORT - {DType.U8}
     group = (4 if in_bytes else 2) if is_short else 1
+    if is_float and left == right == dtype and _is_flat(e, sides, depth, vector_bits):
+        short = columns & -columns  # all columns in one vector, if one is as long
+        lanes = short if short == columns < lanes and short * dtype.bits >= 128 else lanes
+        vectors = min(flat_vectors(rows, vector_bits), -(-columns // lanes))
+        sizes = rows, columns, depth, lanes, vectors, 1, depth
+        result = instruction.shape.dtype
+        return Problem(dtype, left, right, result, *sizes, flat=True, spread=_shares_lines(sides[0]))
     words, result = -(-depth // group), dtype.component if is_complex else instruction.shape.dtype
     sizes = rows, columns, words, lanes, vectors, group, depth
     return Problem(dtype.component, left, right, result, *sizes, parts)
+
+
+def _is_flat(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vector_bits: int) -> bool:
+    """Whether tiles may read B where it lies."""
+    left, right = sides[:2]
+    size = right.operand.shape.dtype.bytes
+    most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(vector_bits) - 2), vector_bits // (8 * size)
+    if e.code.strict or left.size > most or right.free_stride != 1 or left.contracted_stride != 1:
+        return False
+    far = min(FAR_BYTES, FAR_PIECES * size * lanes * flat_vectors(left.size, vector_bits))
+    if depth * right.size * size > NEAR_BYTES and right.contracted_stride * size > far:
+        return False
+    return not _shares_lines(left) or left.size * depth * size <= SPREAD_BYTES
+
+
+def _shares_lines(left: Side) -> bool:
+    """Whether elements of a column of A are so far apart that the first cache has no room for all their lines."""
+    stride = left.free_stride * left.operand.shape.dtype.bytes
+    return left.size > WAYS * (PAGE // math.gcd(stride, PAGE))
 
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:

@@ -96,6 +96,7 @@ def emit_tiled_dot(
 
         given = end if finish is not None or banded else None
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
+        operands = operands.spread(problem.rows) if problem.spread else operands
         whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
         if steps is not None and width is not None:
             width *= problem.parts
@@ -300,12 +301,13 @@ class _Tiled:
         along = Along.of(*left[1:])
         chain = depth if code.strict or p.group > 1 else -(-depth // -(-depth // CHAIN))
         marks = chain < depth, masked, ahead is not None
-        micro = Micro(p.dtype, tile.count, p.lanes, vectors, p.panel, along, *marks, p.group)
+        in_place = self.operands.in_place(tile.width)
+        micro = Micro(p.dtype, tile.count, p.lanes, vectors, 0 if in_place else p.panel, along, *marks, p.group)
         fetches = p.fetches(tile.count) and not apart and target.pointer == self.c.pointer
         micro.call(
             code,
             left,
-            self.spaces.packed.value,
+            self.operands.right(tile.column, row) if in_place else self.spaces.packed.value,
             (depth, chain),
             (target.at(code, p.dtype, 0 if apart else tile.top, tile.column), target.row),
             I64(0) if apart else self._adds(),
@@ -313,6 +315,7 @@ class _Tiled:
             tile.width,
             -(-tile.width * p.dtype.bytes // LINE) if fetches else 0,
             ahead,
+            self.operands.b.row,
         )
         if apart:
             self._end(target, tile.top, tile.count, tile.column, tile.width)

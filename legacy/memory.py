@@ -33,11 +33,15 @@ def address(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> i
     return code.b.gep(pointer.value, [code.value(offset)], inbounds=True, source_etype=memory_type(dtype))
 
 
-def prefetch(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, write: bool = False) -> None:
-    """Ask for the cache line of an element, which may lie behind the array's end. write: it will be written."""
+def prefetch(
+    code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, write: bool = False, second: bool = False
+) -> None:
+    """Ask for the cache line of an element, which may lie behind the array's end. write: it will be written. second:
+    into the second cache, not the nearest.
+    """
     offset = code.multiply(offset, 2 if dtype.is_complex else 1)
     place = code.b.gep(pointer.value, [code.value(offset)], source_etype=memory_type(dtype))
-    hints = [I32(int(write)), I32(3), I32(1)]  # read or write; the nearest cache; of data
+    hints = [I32(int(write)), I32(2 if second else 3), I32(1)]  # read or write; the nearest cache is 3; of data
     code.intrinsic("llvm.prefetch.p0", ir.VoidType(), [place, *hints])
 
 

@@ -78,7 +78,7 @@ class Operands:
         converted as they are read. words: what contracting elements are packed as, if not one by one.
         """
         self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
-        self.left, self.right = product.left, product.right
+        self.left, self.right, self.block = product.left, product.right, depth
         self.row, self.column, self.depth = product.row, product.column, product.depth
         self.element = raw_type(self.b.types, wide)
         self.fetches = not product.near
@@ -93,6 +93,7 @@ class Operands:
         self.panel_at = 0 if words is None else width  # behind the row of first sums
         if self.left.dtype is not wide and not converting:
             self.left_panel = self.b.alloca(self.element, depth * rows, 64)
+        self.spread: Value | None = None
         # Strides of rows and of contracting elements there.
         self.of_left = (depth, 1) if self.depth.lhs == 1 else (1, rows)
 
@@ -229,8 +230,29 @@ class Operands:
         raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
         return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
 
-    def left_read(self, block: Block) -> Read:
-        """Where a tile reads A."""
+    def spread_left(self, rows: int) -> None:
+        """Have all rows of a block of A copied to where their lines are in different sets of the first cache."""
+        self.spread = self.b.alloca(self.element, self._spread_row * rows, 64)
+        self.fetches_left = False
+
+    @property
+    def _spread_row(self) -> int:
+        return self.block + CACHE_LINE // self.wide.bytes
+
+    def copy_left(self, block: Block, rows: int) -> None:
+        """Copy rows of a block of A."""
+        b = self.b
+        assert self.spread is not None
+        with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, block.depth, unroll=Unroll.NONE) as k:
+            value = self._load(self.left, b.add(block.left, b.add(b.mul(row.index, self.row.lhs), k.index)))
+            at = b.add(b.mul(row.index, self._spread_row), k.index)
+            b.store(value, b.pointer(self.spread, at, self.element), self.wide.bytes)
+
+    def left_read(self, block: Block, top: Index) -> Read:
+        """Where a tile of rows from `top` on reads A."""
+        if self.spread is not None:
+            place = self.b.pointer(self.spread, self.b.mul(top, self._spread_row), self.element)
+            return Read(self.wide, place, self._spread_row, 1)
         if self.left_panel is not None:
             row, along = self.of_left
             return Read(self.wide, self.b.pointer(self.left_panel, 0, self.element), row, along)

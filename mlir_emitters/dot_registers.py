@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 
+from ..hlo.dtypes import DType
+
+SHORTEST = 16  # bytes of a vector
 CONSTANTS = 8  # registers that the conversion of a narrow float takes
 FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversions
 
@@ -23,10 +26,23 @@ def best_tile(vector_bits: int, converting: bool = False, narrow: bool = False) 
     return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
 
 
-def flat_tile(vector_bits: int, rows: int) -> tuple[int, int]:
-    """(rows, vectors of columns) of a tile of all rows, for few of them: as wide as registers allow."""
-    most = (registers_of(vector_bits) - 2) // rows
-    return rows, 1 << (most.bit_length() - 1)
+def flat_tile(vector_bits: int, rows: int, most: int) -> tuple[int, int]:
+    """(rows, vectors of columns) of a tile of all rows, for few of them, or of a part of at most `most`: as wide as
+    registers allow.
+    """
+    tiles = -(-rows // min(most, registers_of(vector_bits) - 2))
+    height = -(-rows // tiles)
+    vectors = (registers_of(vector_bits) - 2) // height
+    return height, 1 << (vectors.bit_length() - 1)
+
+
+def lanes_of(vector_bits: int, wide: DType, columns: int) -> int:
+    """The lanes of a tile's vectors: shorter ones where all columns are one of these, which is read in place then.
+    columns: 0 if they are packed in any case.
+    """
+    lanes = vector_bits // (8 * wide.bytes)
+    short = columns & -columns
+    return short if short == columns and short * wide.bytes >= SHORTEST and short < lanes else lanes
 
 
 def registers_of(vector_bits: int) -> int:

@@ -34,6 +34,7 @@ class Tile:
     masked: only some of the last columns are stored. ahead: the dtype of what is fetched of A, or None. fma: whether
     the target has fused multiply-adds. words: how many elements a place of the depth has (dot_words.py); if several,
     sums begin with the row in front of B's first one. pairs: two neighbours of a row of A, bf16, are read at once.
+    later: whether rows of B are fetched ahead.
     """
 
     wide: DType
@@ -51,22 +52,25 @@ class Tile:
     fma: bool
     words: int = 1
     pairs: bool = False
+    later: bool = False
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.left, self.right, self.total))
         ahead = "" if self.ahead is None else f".{self.ahead.value}"
         marks = f"{self.unit}{self.packed}{'m' * self.masked}{'p' * self.pairs}{'' if self.words == 1 else self.words}"
-        return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
+        return (
+            f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{'f' * self.later}{ahead}"
+        )
 
     def types(self, b: Builder) -> list[ir.Type]:
         """Of the parameters: memory of A, B and sums, and of what is fetched; their offsets; the stride
         along A's rows and that of B's rows; the depth; the stride of rows of sums; whether sums are added (0 or 1); the
-        columns to store; the starts of A's other rows; the stride of rows of what is fetched; the lines of a row of
-        sums to fetch for writing.
+        columns to store; the starts of A's other rows; the stride of rows of what is fetched; the distance of what is
+        fetched of B; the lines of a row of sums to fetch for writing.
         """
         held = [raw_type(b.types, d) for d in (self.left, self.right, self.total, self.ahead) if d is not None]
-        numbers = 6 + self.starts + (self.ahead is not None)
+        numbers = 6 + self.starts + (self.ahead is not None) + self.later
         return [*memory_types(b, held), *[b.types.i64] * (len(held) + numbers)]
 
     @property
@@ -104,6 +108,7 @@ class _Body:
         self.memory, offsets, numbers = parameters[:count], parameters[count : 2 * count], parameters[2 * count :]
         self.left_at, self.right_at, self.out_at, *ahead_at = offsets
         self.step, right_row, self.depth, self.out_row, adds, self.columns, *others, lines = numbers
+        self.later: Index = others.pop() if self.tile.later else 0
         self.right_row: Index = self.tile.packed or right_row
         self.starts, self.ahead = [0, *others[: self.tile.starts - 1]], [*ahead_at, *others[self.tile.starts - 1 :]]
         self._fetch_results(lines)
@@ -139,6 +144,8 @@ class _Body:
                 for m in range(tile.rows):
                     factor = b.op("vector.broadcast", self._left(m, k), type=self.vector)
                     sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
+                if tile.later:
+                    self._fetch_right(k)
                 if tile.ahead is not None:
                     self._fetch_left(k)  # in front of the loads, LLVM would load all factors at once
             loop.next = sums
@@ -198,6 +205,15 @@ class _Body:
         if dtype is tile.wide:
             return b.load(place, self.vector, (tile.lanes if tile.packed else 1) * dtype.bytes)
         return IN_VECTORS[dtype](b, b.load(place, ir.VectorType.get([self.lanes], raw), dtype.bytes), self.vector)
+
+    def _fetch_right(self, k: Index) -> None:
+        """Fetch what the tile, or a later call, reads of a later row of B: lines a page apart, which no processor
+        foresees.
+        """
+        b, tile, raw = self.b, self.tile, raw_type(self.b.types, self.tile.right)
+        place = b.add(b.add(self.right_at, self.later), b.mul(k, self.right_row))
+        for column in range(0, tile.columns, CACHE_LINE // tile.right.bytes):
+            b.prefetch(b.pointer(self.memory[1], b.add(place, column), raw), second=True)
 
     def _fetch_left(self, k: Index) -> None:
         """Fetch a line of the rows of a tile; each row has its turn before k has run over the elements of a line."""

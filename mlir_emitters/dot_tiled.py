@@ -23,9 +23,10 @@ from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_flat import FLAT_ROWS, NEAR_ROWS, PACK_ROWS, is_flat, is_large, shares_lines
 from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, open_loops, positions_of_step, product_of
-from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, registers_of
+from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
 from .dot_tile import CACHE_LINE, Tile
 from .dot_words import Words
 from .elemental import Elemental, Indices
@@ -40,12 +41,13 @@ WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrowe
 PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
-STREAM_DEPTH = 32  # of one row: as many rows of B are read along all columns; processors foresee what follows
+STREAM_DEPTH = 16  # of one row: as many rows of B are read along all columns, while the next ones are fetched
 STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
 STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
-PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
+FETCH_ROWS = 16  # rows of B that are fetched before they are read in place; a row takes some 16 cycles
+FLAT_DEPTH = 256  # of several rows that read B in place: as many rows of B are read along all columns
 
 
 def converts_in_place(product: Product) -> bool:
@@ -101,11 +103,12 @@ class Matmul:
         self.row, self.column, self.depth = product.row, product.column, product.depth
         self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
         self.top: Index = 0  # the first row of a block of rows
-        few = self.row.size < PACK_ROWS
+        self.narrow = wide is not result.dtype or write is not None
+        few = is_flat(product, wide, vector_bits, self.narrow)
         converting = product.left.dtype is not wide and converts_in_place(product)
         codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
         height, vectors = (
-            flat_tile(vector_bits, self.row.size)
+            flat_tile(vector_bits, self.row.size, FLAT_ROWS)
             if few
             else best_tile(vector_bits, converting, codes and wide.is_float)
         )
@@ -117,7 +120,7 @@ class Matmul:
         d, n = self.depth, self.words
         self.depth = replace(d, size=-(-d.size // n), lhs=d.lhs * n, rhs=d.rhs * n)
         self.element = raw_type(self.b.types, wide)
-        self.lanes = vector_bits // (8 * wide.bytes)
+        self.lanes = lanes_of(vector_bits, wide, self.column.size if few else 0)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
         # How products are summed must depend on neither steps nor a tile's place: a last bit would.
         self.sums = self.rows * self.width // self.lanes
@@ -126,26 +129,30 @@ class Matmul:
         self.pairs = room and (product.left.dtype, wide, self.depth.lhs) == (DType.BF16, DType.F32, 1)
         if steps is not None and of_step:
             self.width = math.gcd(self.width, of_step * steps.partition.least)
-        self.narrow = wide is not result.dtype or write is not None
         self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile
         self.first_row: Index = 0
         self.first_column: Index = 0
         few_sums = self.sums <= FEW_SUMS
-        streams = self.row.size == 1 and is_readable(product, wide)
+        streams = few and is_readable(product, wide)
         if self.narrow:
-            streams = streams and few_registers and self.column.size <= STREAM_TOTALS
+            streams = streams and self.row.size == 1 and few_registers and self.column.size <= STREAM_TOTALS
         depth = FEW_DEPTH if few_sums and not streams else DEPTH
         precise = wide is DType.F32 and self.depth.size > PRECISE * depth
         self.banded = precise or (self.narrow and not streams and self.depth.size > WHOLE_DEPTH)
         self.total = DType.F64 if precise else wide
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
         self.streams = streams and not self.banded
+        self.later = False  # whether tiles fetch the next block of B, not the next rows
         if self.streams:
-            block = STREAM_ROWS if few_registers else STREAM_DEPTH
+            self.later = self.row.size <= NEAR_ROWS and (self.row.size == 1 or is_large(product, wide))
+            short = STREAM_ROWS if few_registers else STREAM_DEPTH
+            block = short if self.later else FLAT_DEPTH
         whole = self.narrow and not self.banded and not self.streams
         self.block = self.depth.size if whole else min(block, self.depth.size)
         sizes = self.lanes, self.width, self.rows, self.block
         self.operands = Operands(e, product, wide, *sizes, few, converting and words is None, words)
+        if self.streams and not self.later and shares_lines(product):
+            self.operands.spread_left(self.row.size)
         if product.left.dtype is not wide and few_registers:
             self.operands.fetches_left = False
         self.tile = None
@@ -188,7 +195,7 @@ class Matmul:
     def _columns(self, offsets: list[Index]) -> None:
         """All panels of columns, each block by block along the contracting dimension, or the other way round."""
         if self.streams:
-            self._blocks(lambda *block: self._panels(lambda *panel: self._part(offsets, panel, block)))
+            self._blocks(lambda *block: self._stream(offsets, block))
             if self.narrow:
                 self._panels(lambda *panel: self._finish_panel(offsets, panel))
         elif self.banded:
@@ -229,6 +236,13 @@ class Matmul:
                 visit(loop.index, self.block, later)
         if whole < size:
             visit(whole, size - whole, True)
+
+    def _stream(self, offsets: list[Index], block: tuple[Index, int, bool | Value]) -> None:
+        """All columns of a block of the contracting dimension."""
+        if self.operands.spread is not None:
+            part = self._deeper(self._of_panel(offsets, 0, 0), block[0])
+            self.operands.copy_left(replace(part, depth=block[1]), self.row.size)
+        self._panels(lambda *panel: self._part(offsets, panel, block))
 
     def _part(self, offsets: list[Index], panel: tuple[Index, int], block: tuple[Index, int, bool | Value]) -> None:
         """All rows of a block of a panel."""
@@ -309,7 +323,7 @@ class Matmul:
         operands.pack_left(block, rows)
         fetches = operands.fetches and rows == self.rows  # a rest of rows is too short to gain
         ahead = operands.ahead(block) if fetches else None
-        left, right = operands.left_read(block), operands.right_read(block)
+        left, right = operands.left_read(block, self.first_row), operands.right_read(block)
         columns, apart = -(-block.columns // self.lanes) * self.lanes, self._sums_apart(block.depth)
         tile = Tile(
             self.wide,
@@ -327,6 +341,7 @@ class Matmul:
             b.fma_hardware,
             self.words,
             self.pairs and apart == 1 and block.depth % 2 == 0,
+            operands.fetches and operands.reads(block.columns),
         )
         if self.tile is None:
             out, stride = b.pointer(self.e.pointers[self.result.argument], block.out, self.element), self.row.out
@@ -344,6 +359,8 @@ class Matmul:
         if ahead is not None:
             places.append(ahead.place)
             numbers.append(ahead.row)
+        if tile.later:
+            numbers.append(right.row * (self.block if self.later else FETCH_ROWS))
         tile.call(b, places, [*numbers, lines])
         if self.narrow and not self.banded and not self.streams:
             self._finish(block.out, rows, block.columns)

@@ -118,12 +118,12 @@ class Memory(IndexArithmetic):
         name = "vector.store" if isinstance(value.type, ir.VectorType) else "memref.store"
         self.operation(name, [], [value, place.memref, self.at(place.offset)], attributes)
 
-    def prefetch(self, pointer: Pointer, writes: bool = False) -> None:
-        """Ask for the cache line of an element, which may lie behind the memref's end."""
+    def prefetch(self, pointer: Pointer, writes: bool = False, second: bool = False) -> None:
+        """Ask for the cache line of an element, which may be behind the memref's end. second: into the second cache."""
         place = pointer if isinstance(pointer, Place) else Place(pointer, 0)
         attributes = {
             "isWrite": ir.BoolAttr.get(writes),
-            "localityHint": ir.IntegerAttr.get(self.types.i32, 3),  # the nearest cache
+            "localityHint": ir.IntegerAttr.get(self.types.i32, 2 if second else 3),  # 3: the nearest
             "isDataCache": ir.BoolAttr.get(True),
         }
         self.operation("memref.prefetch", [], [place.memref, self.at(place.offset)], attributes)
