@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 from .contract import DEFINE, LABEL, MOST_LINES
 from .llvm import Compiler, compiler, parse
 from .metadata import without_promises
-from .optimize import CompiledObject, optimize, optimized_module
+from .optimize import CompiledObject, optimize
 from .options import EmitOptions
 from .unlocked import emit_object, freed, run_passes
 
@@ -46,7 +46,7 @@ def with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> 
 def _linked(host_ir: str, kernels: Sequence[str], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
     # Modules of two contexts cannot be linked: all go into the context of a new text.
     context = llvm.create_context()
-    module = parse(str(optimized_module(host_ir, options, lent)), context)
+    module = parse(optimize(host_ir, options), context)
     for text in kernels:
         prepared, small = _fenced(optimize(text, options))
         other = parse(prepared, context)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-
-import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .contract import decided
-from .llvm import VERSIONS, Compiler, compiler, parse
 from .masked_stores import has_masked_stores, with_plain_stores
+from .open_module import OpenModule, open_module, versions
 from .options import SETTINGS, EmitOptions
-from .unlocked import emit_object, freed, run_passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +26,15 @@ class CompiledObject:
 
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
-    """The LLVM IR after all passes for the target: O3, or O0 where the options say so."""
-    with compiler(options.target, options.optimized) as lent:
-        return str(optimized_module(llvm_ir, options, lent))
+    """The LLVM IR after all passes for the target; none where the options say so."""
+    with optimized(llvm_ir, options) as module:
+        return module.text()
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
     """The assembly that `compile_object` would encode."""
-    with compiler(options.target, options.optimized) as lent:
-        return lent.machine.emit_assembly(optimized_module(llvm_ir, options, lent))
+    with optimized(llvm_ir, options) as module:
+        return module.assembly()
 
 
 def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
@@ -52,11 +50,10 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
         if found is not None:
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
-    with compiler(options.target, options.optimized) as lent:
-        module = optimized_module(llvm_ir, options, lent)
-        optimized = time.perf_counter()
-        data = emit_object(lent.machine, module)
-    result = CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
+    with optimized(llvm_ir, options) as module:
+        middle = time.perf_counter()
+        data = module.object()
+    result = CompiledObject(data, middle - start, time.perf_counter() - middle, cached=False)
     if cache is not None:
         cache.write(key, data)
     return result
@@ -64,7 +61,7 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
 
 def object_key(llvm_ir: str, options: EmitOptions) -> str:
     """The name of the object in the cache."""
-    return cache_key(llvm_ir, repr(replace(options, keep_stages=False)), VERSIONS, SETTINGS)
+    return cache_key(llvm_ir, repr(replace(options, keep_stages=False)), versions(), SETTINGS)
 
 
 def prepare(llvm_ir: str, options: EmitOptions) -> str:
@@ -118,24 +115,27 @@ def _closing_parenthesis(text: str, position: int) -> int:
 _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 
 
-def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
-    """The module after all passes of a compiler for the target."""
-    module = parse(prepare(llvm_ir, options))
-    module.triple = options.target.triple
-    module.data_layout = str(lent.machine.target_data)
-    builder = lent.pass_builder()
-    with freed(builder.getModulePassManager()) as manager:
-        run_passes(manager, module, builder)
-    mended = _mended(module) if options.optimized or "llvm.masked.store" in llvm_ir else module  # O0 makes none
-    # The text is parsed again only where a kernel is small and has products and sums.
-    found = None if options.strict or "fmul" not in llvm_ir else decided(mended, options.target)
-    return mended if found is None else parse(found)
+@contextmanager
+def optimized(llvm_ir: str, options: EmitOptions) -> Iterator[OpenModule]:
+    """The module after all passes for the target. Raises CodegenError."""
+    with ExitStack() as stack:
+
+        def opened(text: str) -> OpenModule:
+            return stack.enter_context(open_module(text, options.target, options.optimized))
+
+        module = opened(prepare(llvm_ir, options))
+        module.optimize()
+        if options.optimized or "llvm.masked.store" in llvm_ir:  # O0 makes none
+            module = _mended(module, opened)
+        # The text is parsed again only where a kernel is small and has products and sums.
+        found = None if options.strict or "fmul" not in llvm_ir else decided(module, options.target)
+        yield module if found is None else opened(found)
 
 
-def _mended(module: llvm.ModuleRef) -> llvm.ModuleRef:
+def _mended(module: OpenModule, opened: Callable[[str], OpenModule]) -> OpenModule:
     """An optimised module as LLVM makes the right code of it."""
     if not has_masked_stores(module):
         return module
-    text = str(module)
+    text = module.text()
     mended = with_plain_stores(text)
-    return module if mended == text else parse(mended)
+    return module if mended == text else opened(mended)

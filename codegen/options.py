@@ -12,7 +12,7 @@ from .metadata import assumed_metadata
 SETTINGS = (
     "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; FMAs of small kernels decided"
 )
-"""The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
+"""The settings of `open_module` in words, a part of every cache key. Change them together."""
 
 
 @dataclass(frozen=True, slots=True)

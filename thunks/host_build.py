@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
 from ..codegen.inline import build_with_kernels
-from ..codegen.llvm import VERSIONS
 from ..codegen.mlir import bytecode_of, lower_text, mlir_version
+from ..codegen.open_module import versions
 from ..codegen.optimize import CompiledObject, build_object
 from ..codegen.options import SETTINGS, EmitOptions
 from .check_code import CHECK_IR
@@ -38,7 +38,7 @@ def build_host(
 
     kernels: LLVM IR of kernels that become a part of it where they are small.
     """
-    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS)
+    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), versions(), SETTINGS, inline.SETTINGS)
     key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), repr(options.optimized), *tools)
     found = cache.read(key) if cache is not None else None
     if found is not None:
