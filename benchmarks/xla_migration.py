@@ -115,6 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TestbedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        kept = f"the same command goes on from {options.rows}" if options.rows else "with --rows, a run can go on"
+        print(f"interrupted; {kept}", file=sys.stderr)
+        return 130
     text = report(kernels, programs, f"{options.kernels} kernels of each emitter, seed {options.seed}")
     if options.json is not None:
         rows = {"kernels": [plain_of(row) for row in kernels], "programs": [asdict(row) for row in programs]}

@@ -18,11 +18,11 @@ def kernel_module(instruction: Instruction) -> Module:
     """The program that a kernel's instruction computes."""
     if instruction.opcode is Op.FUSION:
         return module_of(instruction.called()[0])
-    parameters = tuple(
-        Instruction(Op.PARAMETER, f"p{n}", operand.shape, (), {"parameter_number": n})
-        for n, operand in enumerate(instruction.operands)
-    )
+    parameters = {
+        operand: Instruction(Op.PARAMETER, f"p{n}", operand.shape, (), {"parameter_number": n})
+        for n, operand in enumerate(dict.fromkeys(instruction.operands))
+    }
     # What must run before it is not in this module.
     attributes = {key: value for key, value in instruction.attributes.items() if key not in TIES}
-    root = instruction.replace(operands=parameters, attributes=attributes)
-    return module_of(Computation("kernel", (*parameters, root), root))
+    root = instruction.replace(operands=tuple(parameters[o] for o in instruction.operands), attributes=attributes)
+    return module_of(Computation("kernel", (*parameters.values(), root), root))

@@ -129,15 +129,19 @@ class XlaProgram:
         return plan(sealed, PlanOptions(passes, reuse, POOL_ALIGNMENT, self.kernels.defines))
 
     def alone(self, i: Instruction) -> Program:
-        """The program of one matched kernel: its operands are parameters, its results are the results."""
+        """The program of one matched kernel: its operands are parameters, its results are the results.
+
+        An operand that it has twice is one parameter: XLA's kernel reads one array.
+        """
         from ..passes.rewriting import callees_first
 
-        parameters = tuple(
-            Instruction(Op.PARAMETER, f"p{n}", o.shape, (), {"parameter_number": n}) for n, o in enumerate(i.operands)
-        )
+        parameters = {
+            o: Instruction(Op.PARAMETER, f"p{n}", o.shape, (), {"parameter_number": n})
+            for n, o in enumerate(dict.fromkeys(i.operands))
+        }
         attributes = {name: value for name, value in i.attributes.items() if name != CONTROL_PREDECESSORS}
-        root = i.replace(operands=parameters, attributes=attributes)
-        entry = Computation("kernel", (*parameters, root), root)
+        root = i.replace(operands=tuple(parameters[o] for o in i.operands), attributes=attributes)
+        entry = Computation("kernel", (*parameters.values(), root), root)
         module = Module(i.name, callees_first(entry), entry, {"is_scheduled": True})
         match = replace(self.matches.found[i], instruction=root)
         matches = Matches({root: match}, {}, {}, (), {match.kernel.symbol: match})

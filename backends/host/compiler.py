@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -124,7 +125,7 @@ class HostCompiler(Compiler[Plan]):
             options.red_zones,
             program,
             shadows=shadows,
-            host_text=host.module.text if host is not None else "",
+            host_text=partial(host.text, options.emit) if host is not None else None,
         )
 
     def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:

@@ -58,7 +58,7 @@ class HostExecutable(Executable):
         red_zones: bool = False,
         plan: Plan | None = None,
         recorder: Recorder | None = None,
-        host_text: str = "",
+        host_text: Callable[[], str] | None = None,
         shadows: Shadows | None = None,
     ):
         # A program that is only loaded needs nothing of all this (loader.py).
@@ -140,7 +140,7 @@ class HostExecutable(Executable):
         """The compiled host program as MLIR's bytecode; empty if it is interpreted."""
         from ...thunks.host_build import host_bytecode
 
-        return host_bytecode(self._host_text, self._cache) if self._host_text else b""
+        return host_bytecode(self._host_text(), self._cache) if self._host_text else b""
 
     @property
     def inputs(self) -> tuple[Leaf, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...codegen.contract import ARCHITECTURES
 from ...codegen.inline import with_kernels
 from ...codegen.optimize import CompiledObject, optimize
+from ...codegen.options import EmitOptions
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
 from ...thunks.host_build import Inlining, build_host, host_ir, module_of
 from ...thunks.host_module import HostModule
@@ -21,6 +22,10 @@ class BuiltHost:
     module: HostModule
     object: CompiledObject
     inlining: Inlining | None = None
+
+    def text(self, emit: EmitOptions) -> str:
+        """MLIR of what was compiled."""
+        return (self.module if self.inlining is None else self.inlining.prepare(emit)[0]).text
 
 
 def is_compiled(thunks: SequentialThunk, options: CompileOptions) -> bool:

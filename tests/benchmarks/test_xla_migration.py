@@ -134,8 +134,8 @@ def test_a_run_that_was_cut_short_goes_on(corpus, monkeypatch, capsys):
         return real(*arguments)
 
     monkeypatch.setattr(xla_migration, "measure_kernel", stop_at_the_second)
-    with pytest.raises(KeyboardInterrupt):
-        main(arguments)
+    assert main(arguments) == 130
+    assert f"goes on from {rows}" in capsys.readouterr().err
     assert len(rows.read_text().splitlines()) == 3, "settings, a program, a kernel"
     monkeypatch.setattr(xla_migration, "measure_kernel", lambda *a: measured.append(a) or real(*a))
     assert main([*arguments, "--output", str(page), "--json", str(folder / "rows.json")]) == 0
@@ -155,3 +155,14 @@ def test_all_kernels_are_chosen_once(corpus):
     picked = chosen([("tiny", xla)], 2000, np.random.default_rng(0))
     assert sorted(i.name for _, _, i in picked) == ["add_fusion", "update_fusion"]
     assert load_program(str(folder / "programs" / "tiny")).inputs is not None
+
+
+@pytest.mark.parametrize("rows, said", [((), "with --rows, a run can go on"), (("--rows", "r"), "goes on from r")])
+def test_ctrl_c_is_a_line(monkeypatch, capsys, rows, said):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(xla_migration, "_measure", interrupted)
+    monkeypatch.setattr(xla_migration.os, "sched_setaffinity", lambda *given: None)
+    assert main(["folder", *rows]) == 130
+    assert capsys.readouterr().err.endswith(f"{said}\n")

@@ -68,7 +68,7 @@ def test_a_kernel_is_a_module_of_its_own():
     verify(kernel.module)
     again = parse_module(print_module(kernel.module))
     x = np.random.default_rng(0).standard_normal((8, 8), dtype=np.float32)
-    assert evaluate(again, [x, x])[0].tolist() == evaluate(parse_module(DOT.format("a")), [x])[0].tolist()
+    assert evaluate(again, [x])[0].tolist() == evaluate(parse_module(DOT.format("a")), [x])[0].tolist()
 
 
 def test_a_fusions_body_is_its_module():
@@ -77,12 +77,19 @@ def test_a_fusions_body_is_its_module():
     assert kernel_module(parse_module(text).entry.root).entry.name == "f"
 
 
+def test_an_operand_that_a_kernel_has_twice_is_one_parameter():
+    text = "HloModule m\nENTRY e { p = f32[4] parameter(0)\n ROOT r = f32[4] multiply(p, p) }\n"
+    made = kernel_module(parse_module(text).entry.root)
+    verify(made)
+    assert evaluate(made, [np.full(4, -3, np.float32)])[0].tolist() == [9] * 4
+
+
 def test_a_kernel_that_waits_for_another_is_a_module_without_it():
     text = "HloModule m\nENTRY e { p = f32[4] parameter(0)\n a = f32[4] tanh(p)\n b = f32[4] add(p, p)"
     text += ", control-predecessors={a}\n ROOT r = f32[4] multiply(a, b) }\n"
     made = kernel_module(parse_module(text).entry.instructions[2])
     verify(made)
-    assert evaluate(made, [np.ones(4, np.float32)] * 2)[0].tolist() == [2] * 4
+    assert evaluate(made, [np.ones(4, np.float32)])[0].tolist() == [2] * 4
 
 
 def test_weights_round_trip_and_damage_is_named(tmp_path):

@@ -54,8 +54,14 @@ NUMBERS = {
 
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
+    ("convolution_depth.py", 8): "neighbours that fill a vector of f32 with AVX2: a fact about processors",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
     ("group_rows.py", 32): "the shortest row that a group computes: the items that NVIDIA's devices run together",
+    (
+        "loops.py",
+        8,
+    ): "rows that a loop across memory reads at once: streams that processors fetch; in legacy also a shortest run",
+    ("loops.py", 16): "iterations of a loop that LLVM unrolls completely: a fact about LLVM",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
     ("reduce.py", 4): "rows at a time: legacy counts streams of memory, MLIR traffic through registers",
     (

@@ -60,14 +60,15 @@ def test_products(shape):
 
 @pytest.mark.parametrize("emit", [legacy.emit, mlir_emitters.emit])
 def test_a_tile_of_few_rows_is_there_once(emit):
-    """Eight rows are two iterations of one tile; seven rows need a second tile."""
+    """24 rows are two iterations of one tile of twelve, 36 are six of one of six; 33 rows need a second tile."""
 
     def multiplications(rows: int) -> int:
         made = plan(parse_module(product(rows, 64, 32, "f32")))
         module = emit(made.kernels, EmitOptions.host())
         return len(re.findall(r"= fmul <|= call .*@llvm\.fm", "".join((module.llvm_ir, *module.helpers))))
 
-    assert 0 < multiplications(8) == multiplications(4) < multiplications(7)
+    assert multiplications(24) == multiplications(12) == 12
+    assert multiplications(36) == 6 < multiplications(33)
 
 
 @pytest.mark.parametrize("dtype", ["f64", "bf16", "f16", "s8", "s16", "s32", "s64", "u8", "u32", "c64", "pred"])
