@@ -11,8 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import llvmlite.binding as llvm
-
+from .open_module import OpenModule
 from .options import Target
 
 ARCHITECTURES = frozenset({"x86_64"})
@@ -33,14 +32,14 @@ _USE = re.compile(_NAME)
 _FLAG = re.compile(r"(?<= )contract ")
 
 
-def decided(module: llvm.ModuleRef, target: Target, text: str | None = None) -> str | None:
+def decided(module: OpenModule, target: Target, text: str | None = None) -> str | None:
     """The optimised module's text with all decided; None if nothing is to be. text: the module's, if it is known."""
-    if target.architecture not in ARCHITECTURES or not any(_is_one_block(f) for f in module.functions):
+    if target.architecture not in ARCHITECTURES or all(blocks != 1 for _, blocks in module.functions()):
         return None
     fuses = target.has_fma or target.vector_bits >= 512
     lines, body, kinds, changed = list[str](), list[str](), set[str](), False
     inside = False
-    text = str(module) if text is None else text
+    text = module.text() if text is None else text
     for line in text.splitlines():
         if inside and line == "}":
             if _is_undecided(body):
@@ -55,14 +54,6 @@ def decided(module: llvm.ModuleRef, target: Target, text: str | None = None) -> 
     declared = (f"declare {kind} @{_fma(kind)}({kind}, {kind}, {kind})" for kind in sorted(kinds))
     lines += [line for line in declared if f" @{line.partition('@')[2].partition('(')[0]}(" not in text]
     return "\n".join(lines) + "\n" if changed else None
-
-
-def _is_one_block(function: llvm.ValueRef) -> bool:
-    if function.is_declaration:
-        return False
-    blocks = iter(function.blocks)
-    next(blocks)
-    return next(blocks, None) is None
 
 
 def _is_undecided(body: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ import llvmlite.binding as llvm
 from .contract import DEFINE, LABEL, MOST_LINES
 from .llvm import Compiler, compiler, parse
 from .metadata import without_promises
-from .optimize import CompiledObject, optimize, optimized_module
+from .optimize import CompiledObject, optimize
 from .options import EmitOptions
 from .unlocked import emit_object, freed, run_passes
 
@@ -63,7 +63,7 @@ def with_kernels(host_ir: str, kernels: Sequence[Inlinable], options: EmitOption
 def _linked(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
     # Modules of two contexts cannot be linked: all go into the context of a new text.
     context = llvm.create_context()
-    module = parse(str(optimized_module(host_ir, options, lent)), context)
+    module = parse(optimize(host_ir, options), context)
     for prepared in kernels:
         other = parse(prepared.text, context)
         names = [function.name for function in other.functions if not function.is_declaration]

@@ -130,12 +130,7 @@ def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRe
 
     Raises CodegenError.
     """
-    found = INLINE_ASM.search(llvm_ir) if "asm " in llvm_ir else None  # the pattern takes a hundred times as long
-    if found:
-        line = llvm_ir.count("\n", 0, found.start()) + 1
-        raise CodegenError(
-            f"LLVM IR line {line} has inline assembly, which is not supported", remedy="use an LLVM intrinsic"
-        )
+    refuse_assembly(llvm_ir)
     start()
     try:
         context = context or llvm.create_context()
@@ -149,11 +144,24 @@ def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRe
             raise
         module.verify()
     except (RuntimeError, UnicodeEncodeError) as error:
-        raise CodegenError(
-            _first_complaint(str(error)),
-            remedy="the emitter made invalid LLVM IR; `testbed stages` writes it to a file",
-        ) from error
+        raise wrong_ir(str(error)) from error
     return module
+
+
+def refuse_assembly(llvm_ir: str) -> None:
+    """Raises CodegenError for IR with inline assembly: what is wrong in it ends the process."""
+    found = INLINE_ASM.search(llvm_ir) if "asm " in llvm_ir else None  # the pattern takes a hundred times as long
+    if found:
+        line = llvm_ir.count("\n", 0, found.start()) + 1
+        raise CodegenError(
+            f"LLVM IR line {line} has inline assembly, which is not supported", remedy="use an LLVM intrinsic"
+        )
+
+
+def wrong_ir(said: str) -> CodegenError:
+    """The error for IR that LLVM refuses with these words."""
+    remedy = "the emitter made invalid LLVM IR; `testbed stages` writes it to a file"
+    return CodegenError(_first_complaint(said), remedy=remedy)
 
 
 MOST_COMPLAINTS = 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-import llvmlite.binding as llvm
+from .open_module import OpenModule
 
 _STORE = re.compile(
     r"^(?P<space> *)(?:tail |notail )?call void @llvm\.masked\.store\.v\d+i\d+\.p0\("
@@ -21,9 +21,9 @@ _STORE = re.compile(
 _ALIGN = re.compile(r"\balign (\d+)")
 
 
-def has_masked_stores(module: llvm.ModuleRef) -> bool:
+def has_masked_stores(module: OpenModule) -> bool:
     """Whether a module declares a masked store of integers."""
-    return any(f.is_declaration and re.match(r"llvm\.masked\.store\.v\d+i\d", f.name) for f in module.functions)
+    return any(re.match(r"llvm\.masked\.store\.v\d+i\d", name) for name, _ in module.functions())
 
 
 def with_plain_stores(text: str) -> str:

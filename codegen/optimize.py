@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-
-import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .contract import decided
-from .llvm import VERSIONS, Compiler, compiler, parse
 from .masked_stores import has_masked_stores, with_plain_stores
+from .open_module import OpenModule, open_module, versions
 from .options import SETTINGS, EmitOptions, Target
 from .sign_masks import has_mask_registers, with_tested_bits
-from .unlocked import emit_object, freed, run_passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +27,15 @@ class CompiledObject:
 
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
-    """The LLVM IR after all passes for the target: O3, or O0 where the options say so."""
-    with compiler(options.target, options.optimized) as lent:
-        return str(optimized_module(llvm_ir, options, lent))
+    """The LLVM IR after all passes for the target; none where the options say so."""
+    with optimized(llvm_ir, options) as module:
+        return module.text()
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
     """The assembly that `compile_object` would encode."""
-    with compiler(options.target, options.optimized) as lent:
-        return lent.machine.emit_assembly(optimized_module(llvm_ir, options, lent))
+    with optimized(llvm_ir, options) as module:
+        return module.assembly()
 
 
 def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
@@ -53,11 +51,10 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
         if found is not None:
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
-    with compiler(options.target, options.optimized) as lent:
-        module = optimized_module(llvm_ir, options, lent)
-        optimized = time.perf_counter()
-        data = emit_object(lent.machine, module)
-    result = CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
+    with optimized(llvm_ir, options) as module:
+        middle = time.perf_counter()
+        data = module.object()
+    result = CompiledObject(data, middle - start, time.perf_counter() - middle, cached=False)
     if cache is not None:
         cache.write(key, data)
     return result
@@ -65,7 +62,7 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
 
 def object_key(llvm_ir: str, options: EmitOptions) -> str:
     """The name of the object in the cache."""
-    return cache_key(llvm_ir, repr(replace(options, keep_stages=False)), VERSIONS, SETTINGS)
+    return cache_key(llvm_ir, repr(replace(options, keep_stages=False)), versions(), SETTINGS)
 
 
 def prepare(llvm_ir: str, options: EmitOptions) -> str:
@@ -119,33 +116,34 @@ def _closing_parenthesis(text: str, position: int) -> int:
 _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 
 
-def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
-    """The module after all passes of a compiler for the target."""
-    module = parse(prepare(llvm_ir, options))
-    module.triple = options.target.triple
-    module.data_layout = str(lent.machine.target_data)
-    builder = lent.pass_builder()
-    with freed(builder.getModulePassManager()) as manager:
-        run_passes(manager, module, builder)
-    mended, text = module, None
-    if options.optimized or _O0_MAY_NEED.search(llvm_ir):
-        mended, text = _mended(module, options.target)
-    # The text is parsed again only where a kernel is small and has products and sums.
-    found = None if options.strict or "fmul" not in llvm_ir else decided(mended, options.target, text)
-    return mended if found is None else parse(found)
+@contextmanager
+def optimized(llvm_ir: str, options: EmitOptions) -> Iterator[OpenModule]:
+    """The module after all passes for the target. Raises CodegenError."""
+    with ExitStack() as stack:
+
+        def opened(text: str) -> OpenModule:
+            return stack.enter_context(open_module(text, options.target, options.optimized))
+
+        module, text = opened(prepare(llvm_ir, options)), None
+        module.optimize()
+        if options.optimized or _O0_MAY_NEED.search(llvm_ir):
+            module, text = _mended(module, options.target, opened)
+        # The text is parsed again only where a kernel is small and has products and sums.
+        found = None if options.strict or "fmul" not in llvm_ir else decided(module, options.target, text)
+        yield module if found is None else opened(found)
 
 
 _O0_MAY_NEED = re.compile(r"llvm\.masked\.store| icmp slt <| trunc [a-z ]*<")
 """What `_mended` is for. O0 makes none where there is none."""
 
 
-def _mended(module: llvm.ModuleRef, target: Target) -> tuple[llvm.ModuleRef, str | None]:
+def _mended(module: OpenModule, target: Target, opened: Callable[[str], OpenModule]) -> tuple[OpenModule, str | None]:
     """An optimised module as LLVM makes the right code of it, and its text if that was needed: printing takes long."""
     masks = has_mask_registers(target)
     if not masks and not has_masked_stores(module):
         return module, None
-    text = str(module)
+    text = module.text()
     mended = with_plain_stores(text)
     if masks:
         mended = with_tested_bits(mended)
-    return (module if mended == text else parse(mended)), mended
+    return (module if mended == text else opened(mended)), mended

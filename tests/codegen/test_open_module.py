@@ -1,0 +1,91 @@
+"""Modules in libLLVM.so: the code is that of llvmlite, and errors are in words and leave the next module in peace."""
+
+import llvmlite.binding as llvm
+import pytest
+
+from ...codegen.errors import CodegenError
+from ...codegen.library_llvm import LibraryMachine, LibraryModule, library_version
+from ...codegen.llvm import VERSIONS, compiler, parse
+from ...codegen.open_module import open_module, versions
+from ...codegen.optimize import build_object, compile_object, object_key
+from ...codegen.options import EmitOptions, Target
+from ...codegen.unlocked import emit_object, freed, run_passes
+
+HOST = EmitOptions.host()
+
+SUM = """
+define void @sum(ptr noalias align 64 %x, ptr noalias align 64 %y) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %p = getelementptr inbounds float, ptr %x, i64 %i
+  %v = load float, ptr %p, align 4
+  %q = getelementptr inbounds float, ptr %y, i64 %i
+  %w = load float, ptr %q, align 4
+  %s = fadd float %v, %w
+  store float %s, ptr %q, align 4
+  %next = add nuw nsw i64 %i, 1
+  %done = icmp eq i64 %next, 1000
+  br i1 %done, label %exit, label %loop
+exit:
+  ret void
+}
+"""
+
+
+def test_no_target_of_the_library_is_compiled_by_llvmlite(monkeypatch):
+    from ...codegen import open_module as module
+
+    monkeypatch.setattr(module, "compiler", None)  # not to be called
+    for target in (
+        HOST.target,
+        Target.level("x86-64-v3"),
+        Target("aarch64-unknown-linux-gnu", "generic", "+neon", 128),
+    ):
+        assert build_object(SUM, EmitOptions(target), cache=None).data.startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("level", [3, 0])
+def test_the_code_is_that_of_llvmlite(level):
+    target = Target.level("x86-64-v3")
+    with compiler(target, level > 0) as lent, freed(lent.pass_builder().getModulePassManager()) as manager:
+        module = parse(SUM)
+        module.triple, module.data_layout = target.triple, str(lent.machine.target_data)
+        run_passes(manager, module, lent.pass_builder())
+        expected = emit_object(lent.machine, module)
+    with open_module(SUM, target, level > 0) as module:
+        module.optimize()
+        assert module.object() == expected
+
+
+def test_the_functions_of_a_module_have_names_and_blocks():
+    with open_module("declare void @g()\n" + SUM, HOST.target, True) as module:
+        assert dict(module.functions()) == {"g": 0, "sum": 3}
+
+
+def test_the_version_of_the_library_is_part_of_the_keys_of_objects(monkeypatch):
+    assert library_version() in versions() and VERSIONS in versions() and library_version() != "unknown"
+    before = object_key(SUM, HOST)
+    monkeypatch.setattr("testbed.codegen.optimize.versions", lambda: "another")
+    assert object_key(SUM, HOST) != before
+
+
+def test_passes_that_do_not_exist_are_an_error():
+    module = LibraryModule(SUM, LibraryMachine(HOST.target, 3))
+    try:
+        with pytest.raises(CodegenError, match="cannot run the passes: unknown pass name 'polish'"):
+            module.run("polish")
+    finally:
+        module.close()
+
+
+def test_a_module_that_is_refused_leaves_the_machine_for_the_next():
+    for _ in range(3):
+        with pytest.raises(CodegenError, match="expected"):
+            compile_object("define nothing", HOST, cache=None)
+    assert compile_object(SUM, HOST, cache=None)
+
+
+def test_both_libraries_are_of_one_major_version():
+    assert library_version().split("-")[1].split(".")[0] == str(llvm.llvm_version_info[0])
