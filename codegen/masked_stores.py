@@ -1,4 +1,4 @@
-"""Masked stores of one lane as plain stores: LLVM 22.1.0 writes too many bytes for some (docs/findings.md).
+"""Masked stores of one lane as plain stores: LLVM 22.1 writes too many bytes for some (docs/findings.md).
 
 With AVX-512, a truncation and a masked store of integers become one store that truncates; where its mask is constant
 and has one lane, the lane is written untruncated, over the memory behind it. The loop vectorizer makes such stores of

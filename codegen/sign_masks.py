@@ -1,4 +1,4 @@
-"""Tests of signs whose bits are read as integers, with AVX-512: LLVM 22.1.0 loses some of them (docs/findings.md).
+"""Tests of signs whose bits are read as integers, with AVX-512: LLVM 22.1 loses some of them (docs/findings.md).
 
 The signs of a vector become a mask register (vpmovb2m), which a move copies to an integer register. Both become one
 vpmovmskb, although an instruction that reads the mask register and writes it, too, follows: it reads what was there.

@@ -21,9 +21,8 @@ from ..formats.files import load_module
 from ..formats.whole_files import write_folder
 from ..hlo.dtypes import DType
 from ..hlo.errors import InputError, UnsupportedError
-from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.ir import Instruction, Module
 from ..hlo.library.calls import is_sealed
-from ..hlo.opclasses import CONTROL_PREDECESSORS
 from ..hlo.opcodes import Op
 from ..planning.plan import Plan
 from ..xla_kernels.beside import Beside
@@ -133,18 +132,12 @@ class XlaProgram:
 
         An operand that it has twice is one parameter: XLA's kernel reads one array.
         """
-        from ..passes.rewriting import callees_first
+        from ..passes.rewriting import alone, callees_first
 
-        parameters = {
-            o: Instruction(Op.PARAMETER, f"p{n}", o.shape, (), {"parameter_number": n})
-            for n, o in enumerate(dict.fromkeys(i.operands))
-        }
-        attributes = {name: value for name, value in i.attributes.items() if name != CONTROL_PREDECESSORS}
-        root = i.replace(operands=tuple(parameters[o] for o in i.operands), attributes=attributes)
-        entry = Computation("kernel", (*parameters.values(), root), root)
+        entry = alone(i, "kernel")
         module = Module(i.name, callees_first(entry), entry, {"is_scheduled": True})
-        match = replace(self.matches.found[i], instruction=root)
-        matches = Matches({root: match}, {}, {}, (), {match.kernel.symbol: match})
+        match = replace(self.matches.found[i], instruction=entry.root)
+        matches = Matches({entry.root: match}, {}, {}, (), {match.kernel.symbol: match})
         return as_program(XlaProgram(self.files, module, self.kernels, matches, self.held))
 
 

@@ -86,7 +86,7 @@ class Tiles:
     between = Unroll.ANY
     """The mode of the loop over the finished positions of a tile."""
     holes = False
-    """Whether a tile may have every so many positions of an input with holes, which meet the same window positions."""
+    """Whether a tile's positions may be apart: of an input with holes, those that meet the same window positions."""
     apart = 1
     """The distance of a tile's positions along the reuse axis."""
 

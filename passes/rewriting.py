@@ -10,6 +10,7 @@ from typing import Any
 
 from ..hlo.ir import CALLING_ATTRIBUTES, Computation, Instruction, Module
 from ..hlo.opclasses import CONTROL_PREDECESSORS
+from ..hlo.opcodes import Op
 
 _SUFFIX = re.compile(r"(\.\d+)+$")
 
@@ -125,6 +126,16 @@ def untied(instruction: Instruction) -> Instruction:
     if CONTROL_PREDECESSORS not in instruction.attributes:
         return instruction
     return with_attributes(instruction, **{CONTROL_PREDECESSORS: None})
+
+
+def alone(instruction: Instruction, name: str) -> Computation:
+    """An instruction as a computation. Its operands are the parameters, one each even where it has an operand twice."""
+    parameters = {
+        operand: Instruction(Op.PARAMETER, f"p{n}", operand.shape, (), {"parameter_number": n})
+        for n, operand in enumerate(dict.fromkeys(instruction.operands))
+    }
+    root = untied(instruction).replace(operands=tuple(parameters[o] for o in instruction.operands))
+    return Computation(name, (*parameters.values(), root), root)
 
 
 def rename_predecessors(instruction: Instruction, names: Mapping[str, str]) -> Instruction:

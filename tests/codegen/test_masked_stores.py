@@ -1,4 +1,4 @@
-"""A masked store of one lane writes that lane only: LLVM 22.1.0 writes more where it truncates."""
+"""A masked store of one lane writes that lane only: LLVM 22.1 writes more where it truncates."""
 
 import ml_dtypes
 import numpy as np

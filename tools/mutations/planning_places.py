@@ -22,6 +22,7 @@ from ...planning import (
     planner,
     schedule,
     scratch,
+    split_rules,
 )
 from ...planning.order_graph import OrderGraph
 from ...planning.partition import Partition
@@ -112,25 +113,25 @@ def _extent(old: Any) -> Any:
 simple("partition/half the least steps", partition, "partition_of", _least, "partition")
 simple("partition/one step too many", partition, "partition_of", _extent, "partition")
 simple("partition/nothing is split", partition, "partition_of", always(None), "partition")
-SPLIT = [op for op in partition.RULES if op not in inplace.BY_ELEMENT] + [Op.ADD, Op.TRANSPOSE, Op.PAD]
+SPLIT = [op for op in split_rules.RULES if op not in inplace.BY_ELEMENT] + [Op.ADD, Op.TRANSPOSE, Op.PAD]
 for _op in SPLIT:
 
     @change(f"partition/{_op.value} is split nowhere", "partition")
     def _nowhere(op: Op = _op) -> None:
-        partition.RULES[op] = lambda i, rank: [False] * rank  # type: ignore[index]
+        split_rules.RULES[op] = lambda i, rank: [False] * rank  # type: ignore[index]
 
-    if partition.RULES[_op] is not partition._all:
+    if split_rules.RULES[_op] is not split_rules._all:
 
         @change(f"partition/{_op.value} is split anywhere", "partition")
         def _anywhere(op: Op = _op) -> None:
-            partition.RULES[op] = partition._all  # type: ignore[index]
+            split_rules.RULES[op] = split_rules._all  # type: ignore[index]
 
 
 for _op in (Op.SCATTER, Op.DYNAMIC_UPDATE_SLICE, Op.RNG_BIT_GENERATOR):
 
     @change(f"partition/{_op.value} is split", "partition")
     def _split(op: Op = _op) -> None:
-        partition.RULES[op] = partition._all  # type: ignore[index]
+        split_rules.RULES[op] = split_rules._all  # type: ignore[index]
 
 
 for _constant in ("CHUNK", "PIECES", "BYTES", "TRANSCENDENTAL"):
