@@ -49,9 +49,10 @@ POWER_ULP = 32
 """Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
 the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
 
-COMPLEX_ABSOLUTE_ULP = {Op.ATAN2: 16}
+COMPLEX_ABSOLUTE_ULP = {Op.ATAN2: 16, Op.COSINE: 4, Op.SINE: 4}
 """Ulp of 1 that a complex op may be off, however small its result is. The imaginary part of atan2 is the logarithm of a
-rounded magnitude. Ops behind it pass the distance on as it is.
+rounded magnitude; those of sine and cosine are differences of eʸ/2 and e⁻ʸ/2, of XLA as well. Ops behind them pass the
+distance on as it is.
 """
 
 UNKNOWN_TRIPS = 100

@@ -14,6 +14,8 @@ rules leave one:
   together exceed the largest finite number, each part of its results may be NaN or infinite. The variance of a batch
   norm is off relative to the mean square, from which XLA subtracts the square of the mean, and with it what is
   normalised by it.
+- A function of a complex number of which a part is NaN: what is not NaN of its result (an infinity, a zero, π/2) has
+  either sign, as C leaves it open for some of them.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
@@ -127,7 +129,7 @@ class _Choices:
             return lambda *operands: self._summed(i, run, self._due(i, operands))
         given = join(self.errors.get(o, NONE) for o in i.operands)
         if own := own_error(i, given):
-            return lambda *operands: self._off(run(*self._due(i, operands)), own)
+            return lambda *operands: self._signed(self._off(run(*self._due(i, operands)), own), operands)
         if i.opcode in _FOLDS:
             steps = max(0.0, self.errors.get(i, NONE).relative - given.due)
             return lambda *operands: self._off(run(*self._due(i, operands)), steps)
@@ -165,6 +167,16 @@ class _Choices:
                 error = error + 1j * relative * self._draw(value.shape) * most
             changed = (exact + np.where(np.isfinite(error), error, 0)).astype(value.dtype)
         return np.where(np.isfinite(exact), changed, value)
+
+    def _signed(self, value: Any, operands: Sequence[Any]) -> Any:
+        """A complex result of an elementwise op: where a part of an operand is NaN, its own parts have either sign."""
+        if value.dtype.kind != "c" or not any(np.isnan(x).any() for x in operands):
+            return value
+        free = np.logical_or.reduce([np.isnan(x) for x in operands if x.shape == value.shape])
+        signs = [np.where(free & (self._choice(2, value.shape) == 1), -1.0, 1.0) for _ in range(2)]
+        made = value.copy()
+        made.real, made.imag = value.real * signs[0], value.imag * signs[1]
+        return made
 
     def _computed(self, i: Instruction, run: Run, operands: list[Any]) -> Any:
         """A result of an algorithm: its operands are off, what cancels inside, and all relative to the largest."""

@@ -76,9 +76,9 @@ def _ends(body: Computation, last: Instruction) -> bool:
         return True
     elements = body.users[last] if last.shape.is_tuple else (last,)
     ends = [_part(body, e) for e in elements]
-    if ends == [body.root]:
-        return True
     wanted = len(last.shape.elements) if last.shape.is_tuple else 1
+    if ends == [body.root]:
+        return wanted == 1  # another result may have been removed, because nobody reads it
     return (
         body.root.opcode is Op.TUPLE
         and len({e.attributes.get("index") for e in elements}) == wanted

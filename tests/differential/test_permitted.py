@@ -390,3 +390,24 @@ def test_a_subnormal_that_arithmetic_keeps_may_be_rounded_to_the_least_normal_nu
         zero = np.copysign(np.zeros(2), least).astype(result.dtype)
         assert disagreeing(zero, least.astype(result.dtype), dtype, bound).any() != agrees
         assert disagreeing(zero, (2 * least).astype(result.dtype), dtype, bound).all()
+
+
+@pytest.mark.parametrize(("operand", "free"), [(complex(0, NAN), True), (complex(0, 2), False)])
+def test_signs_beside_a_nan_are_free(operand, free):
+    module = parse_module("HloModule m\nENTRY e { x = c64[1] parameter(0)\n  ROOT r = c64[1] acosh(x) }\n")
+    x = np.array([operand], np.complex64)
+    (expected,) = evaluate(module, [x])
+    other = expected.copy()
+    other.imag = -expected.imag
+    (bound,) = bounds_of(module)
+    assert np.isfinite(expected.imag) and Permitted(module, [x]).forbids(0, other, bound)[0] != free
+
+
+@pytest.mark.parametrize("op", ["sine", "cosine"])
+def test_complex_sines_are_off_relative_to_one(op):
+    (bound,) = bounds_of(
+        parse_module(f"HloModule m\nENTRY e {{ x = c64[1] parameter(0)\n  ROOT r = c64[1] {op}(x) }}\n")
+    )
+    exact = np.array([0.009056129 + 0.014017288j], np.complex64)
+    assert not disagreeing(exact + np.complex64(2e-7j), exact, FROM_NUMPY[exact.dtype], bound).any()
+    assert disagreeing(exact + np.complex64(2e-6j), exact, FROM_NUMPY[exact.dtype], bound).all()

@@ -221,6 +221,25 @@ body { p = f32[8] parameter(0)
     check(text)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_fusion_of_one_result_of_a_sort_is_taken_apart(number):
+    """Its other result may have been removed before: a kernel writes all results of a sort."""
+    body = f"""before {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT e = pred[] compare(a, b), direction=LT, type=TOTALORDER }}
+body {{ p = f32[8] parameter(0)
+  n = s32[8] iota(), iota_dimension=0
+  s = (f32[8], s32[8]) sort(p, n), dimensions={{0}}, is_stable=true, to_apply=before
+  ROOT r = {("f32", "s32")[number]}[8] get-tuple-element(s), index={number} }}
+"""
+    kind = ("f32", "s32")[number]
+    text = entry("p = f32[8] parameter(0)", f"ROOT f = {kind}[8] fusion(p), kind=kLoop, calls=body", regions=body)
+    assert Op.FUSION not in opcodes(run(text, "flatten", "dce", "unfuse"))
+    check(text)
+
+
 def test_a_fusion_that_gives_back_its_operand():
     check(entry("p = f32[8] parameter(0)", "ROOT f = f32[8] fusion(p), kind=kLoop, calls=body",
                 regions="body { ROOT p = f32[8] parameter(0) }\n"))  # fmt: skip
