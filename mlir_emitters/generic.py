@@ -36,6 +36,13 @@ def is_value(i: Index) -> bool:
     return not isinstance(i, (int, Axis))
 
 
+def is_backwards(i: Index) -> bool:
+    """Whether elements are read in falling order: MLIR says of the offsets in a memref that no step is negative (nuw),
+    so LLVM may do anything with a stride that is.
+    """
+    return isinstance(i, Axis) and i.step < 0
+
+
 def axes_of(index: Indices) -> list[Axis]:
     return [i for i in index if isinstance(i, Axis)]
 
@@ -97,7 +104,7 @@ class _Body(Elemental):
 
     def _load(self, request: tuple[Buffer, Indices, bool]) -> Reads:
         buffer, index, raw = request
-        if not raw or any(is_value(i) and i not in self.outer for i in index):
+        if not raw or any(is_value(i) and i not in self.outer or is_backwards(i) for i in index):
             return (yield from super()._load(request))
         return self._argument(buffer, index)
 

@@ -70,6 +70,7 @@ class Memory(IndexArithmetic):
 
     def part(self, place: Place, sizes: Sequence[Index], strides: Sequence[int]) -> Value:
         """Elements from a place on as a memref of these sizes and strides, in elements."""
+        assert min(strides, default=0) >= 0, "MLIR's offsets have the flag nuw: a negative stride is undefined"
         held = ir.MemRefType(place.memref.type)
         offset = place.offset if isinstance(place.offset, int) else DYNAMIC
         if offset == 0 and list(sizes) == held.shape and list(strides) == [1]:
