@@ -104,7 +104,7 @@ class _Body(Elemental):
 
     def _load(self, request: tuple[Buffer, Indices, bool]) -> Reads:
         buffer, index, raw = request
-        if not raw or any(is_value(i) and i not in self.outer or is_backwards(i) for i in index):
+        if not raw or any((is_value(i) and i not in self.outer) or is_backwards(i) for i in index):
             return (yield from super()._load(request))
         return self._argument(buffer, index)
 
