@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from .builder import Builder, Index, Loop
+from .builder import Builder, Index, Loop, Unroll
 from .convolution_depth import DepthTiles, features_in_steps, is_deep
 from .convolution_depthwise import DepthwiseTiles, is_depthwise
-from .convolution_tiles import FEATURE, Tiles, Write, lane_axis, reuse_axis, widened, zero_of
+from .convolution_tiles import CLOSE, FEATURE, Tiles, Write, lane_axis, reuse_axis, widened, zero_of
 from .convolution_vectors import VectorTiles, suits
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -28,8 +28,10 @@ def convolution_value(e: Elemental, node: Node, number: int, index: Indices, raw
         site = geometry.site_of(b, index)
         loops: list[Loop] = []
         taps: list[Index] = []
-        for slide, position in zip(geometry.slides, site.spatial, strict=True):
-            loops.append(b.open_loop(*slide.taps(b, position), carried))
+        along = zip(geometry.slides, site.spatial, geometry.window_steps(node), strict=True)
+        for slide, position, steps in along:
+            unroll = Unroll.ANY if max(steps) <= CLOSE else Unroll.SCALAR  # LLVM would gather few positions
+            loops.append(b.open_loop(*slide.taps(b, position), carried, unroll))
             taps.append(loops[-1].index)
             carried = loops[-1].carried
         loops.append(b.open_loop(0, geometry.inputs, 1, carried))

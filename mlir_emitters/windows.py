@@ -219,6 +219,12 @@ class Geometry:
             right[labels.kernel_spatial[n]] = b.sub(s.window - 1, taps[n]) if s.reverse else taps[n]
         return tuple(left), tuple(right)
 
+    def window_steps(self, node: Node) -> list[tuple[int, int]]:
+        """For each dimension of the window, the distance of its positions in (input, kernel), in elements."""
+        labels, (lhs, rhs) = self.labels, node.inputs[:2]
+        dimensions = zip(self.slides, labels.input_spatial, labels.kernel_spatial, strict=True)
+        return [(lhs.strides[i] * -(-s.spread // s.gap), rhs.strides[k]) for s, i, k in dimensions]
+
     def steps(self, node: Node) -> list[tuple[int, int, int]]:
         """For each axis of a site, the strides in (result, input, kernel), in elements."""
         labels = self.labels
