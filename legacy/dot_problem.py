@@ -108,8 +108,9 @@ class Problem:
         return next((n for n in heights if self.rows % n == 0), full)
 
     def depth_of(self, size: int) -> int:
-        """The number of rows of a panel of `size` bytes."""
-        return size // (self.panel * self.dtype.bytes)
+        """The number of rows of a panel of `size` bytes: whole elements, of which each has as many rows as parts."""
+        rows = size // (self.panel * self.dtype.bytes)
+        return rows - rows % self.parts
 
     def fetches(self, count: int) -> bool:
         """Whether a tile of `count` rows fetches ahead what it reads and writes: where A, B and C lie beyond the first

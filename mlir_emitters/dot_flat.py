@@ -23,7 +23,7 @@ def is_flat(product: Product, wide: DType, vector_bits: int, narrow: bool) -> bo
     """Whether each element of B is used in one tile of rows, or two, so that it needs no copy. narrow: tiles have the
     whole depth.
     """
-    rows = product.row.size
+    rows = product.factors
     if rows < PACK_ROWS:
         return True
     if product.left.dtype is not wide or not is_readable(product, wide):
@@ -44,4 +44,4 @@ def is_large(product: Product, wide: DType) -> bool:
 def shares_lines(product: Product) -> bool:
     """Whether elements of a column of A are so far apart that the first cache has no room for all their lines."""
     stride = product.row.lhs * product.left.dtype.bytes
-    return product.depth.lhs == 1 and product.row.size > FEW_WAYS * (PAGE // math.gcd(stride, PAGE))
+    return product.depth.lhs == product.parts and product.row.size > FEW_WAYS * (PAGE // math.gcd(stride, PAGE))

@@ -80,10 +80,11 @@ class Operands:
         self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
         self.left, self.right, self.block = product.left, product.right, depth
         self.row, self.column, self.depth = product.row, product.column, product.depth
+        self.parts = product.parts
         self.element = raw_type(self.b.types, wide)
         self.fetches = not product.near
         self.rows = rows
-        self.fetches_left = not few and product.depth.lhs == 1
+        self.fetches_left = not few and product.depth.lhs == self.parts
         # Contiguous rows of B that are read only a few times need no copy.
         self.reads_right = few and is_readable(product, wide)
         self.panel = self.left_panel = None
@@ -110,13 +111,13 @@ class Operands:
             return
         assert self.panel is not None
         if columns == self.width and self.words is None:
-            unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == 1 else "-"
+            unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == self.parts else "-"
             fetches = self.fetches and unit == "n"
-            pack = Pack(self.right.dtype, self.wide, columns, self.lanes, unit, fetches, b.fma_hardware)
+            pack = Pack(self.right.dtype, self.wide, columns, self.lanes, unit, fetches, b.fma_hardware, self.parts)
             numbers = [depth, self.depth.rhs, self.column.rhs]
             pack.call(b, self._place(self.right, block.right), self.panel, numbers)
             return
-        if self.column.rhs != 1 and self.depth.rhs == 1:
+        if self.column.rhs != 1 and self.depth.rhs == self.parts:
             whole = depth - depth % ACROSS
             for first, last in ((0, whole), (whole, depth)):
                 if first != last:
@@ -127,7 +128,7 @@ class Operands:
                 if self.fetches and self.column.rhs == 1:
                     for n in range(self.size):
                         self._fetch_row(block, b.add(b.mul(b.add(slow.index, NEXT_ROWS), self.size), n))
-                with b.loop(0, columns, unroll=Unroll.NONE) as fast:
+                with b.loop(0, columns // self.parts, unroll=Unroll.NONE) as fast:
                     self._pack_one(block, slow.index, fast.index)
         padded = -(-columns // self.lanes) * self.lanes
         if padded > columns:
@@ -173,7 +174,7 @@ class Operands:
         b, row = self.b, self.row.lhs
         if not self.fetches_left:
             return None
-        start = b.add(block.left, AHEAD if self.left_panel is None else self.rows * row)
+        start = b.add(block.left, AHEAD * self.parts if self.left_panel is None else self.rows * row)
         return Read(self.left.dtype, self._place(self.left, start), row, 1)
 
     def _place(self, buffer: Buffer, offset: Index) -> Pointer:
@@ -184,19 +185,23 @@ class Operands:
         written column by column: few such lines stay in the first cache.
         """
         b = self.b
-        with b.loop(0, block.columns, unroll=Unroll.NONE) as slow, b.loop(0, count, unroll=Unroll.NONE) as fast:
+        columns = block.columns // self.parts
+        with b.loop(0, columns, unroll=Unroll.NONE) as slow, b.loop(0, count, unroll=Unroll.NONE) as fast:
             self._pack_one(block, b.add(first, fast.index), slow.index)
 
     def _pack_one(self, block: Block, k: Index, n: Index) -> None:
         b = self.b
         assert self.panel is not None
+        n = b.mul(n, self.parts)
         offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs * self.size), b.mul(n, self.column.rhs)))
         if self.words is None:
-            value = self._load(self.right, offset)
+            values = [self._load(self.right, b.add(offset, part)) for part in range(self.parts)]
         else:
             pointer, place = self.e.pointers[self.right.argument], b.add(block.first, k)
-            value = self.words.load(b, pointer, self.right, offset, self.depth.rhs, place)
-        b.store(value, b.pointer(self.panel, self._panel_offset(k, n), self.element), self.wide.bytes)
+            values = [self.words.load(b, pointer, self.right, offset, self.depth.rhs, place)]
+        for part, value in enumerate(values):
+            at = self._panel_offset(k, b.add(n, part))
+            b.store(value, b.pointer(self.panel, at, self.element), self.wide.bytes)
 
     def reads(self, columns: int) -> bool:
         """Whether vectors of B are read in place, for a panel of this many columns."""
@@ -237,13 +242,14 @@ class Operands:
 
     @property
     def _spread_row(self) -> int:
-        return self.block + CACHE_LINE // self.wide.bytes
+        return self.block * self.parts + CACHE_LINE // self.wide.bytes
 
     def copy_left(self, block: Block, rows: int) -> None:
         """Copy rows of a block of A."""
         b = self.b
         assert self.spread is not None
-        with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, block.depth, unroll=Unroll.NONE) as k:
+        length = block.depth * self.parts
+        with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, length, unroll=Unroll.NONE) as k:
             value = self._load(self.left, b.add(block.left, b.add(b.mul(row.index, self.row.lhs), k.index)))
             at = b.add(b.mul(row.index, self._spread_row), k.index)
             b.store(value, b.pointer(self.spread, at, self.element), self.wide.bytes)
@@ -252,7 +258,7 @@ class Operands:
         """Where a tile of rows from `top` on reads A."""
         if self.spread is not None:
             place = self.b.pointer(self.spread, self.b.mul(top, self._spread_row), self.element)
-            return Read(self.wide, place, self._spread_row, 1)
+            return Read(self.wide, place, self._spread_row, self.parts)
         if self.left_panel is not None:
             row, along = self.of_left
             return Read(self.wide, self.b.pointer(self.left_panel, 0, self.element), row, along)

@@ -26,7 +26,7 @@ class Pack:
 
     unit: which stride of B is 1: along rows (n), of contracting elements (k), which the inner loop follows, or none
     (-). lanes: of a vector, which the columns are a multiple of. fetches: rows are fetched ahead. fma: whether the
-    target has fused multiply-adds.
+    target has fused multiply-adds. parts: neighbours in memory that stay neighbours, columns each.
     """
 
     source: DType
@@ -36,10 +36,11 @@ class Pack:
     unit: str
     fetches: bool
     fma: bool
+    parts: int = 1
 
     @property
     def name(self) -> str:
-        shape = f"{self.columns}x{self.lanes}{self.unit}{'a' * self.fetches}"
+        shape = f"{self.columns}x{self.lanes}{self.unit}{'a' * self.fetches}{'c' * (self.parts - 1)}"
         return f"mlir.pack.{self.source.value}.{self.wide.value}.{shape}"
 
     def types(self, b: Builder) -> list[ir.Type]:
@@ -55,18 +56,28 @@ class Pack:
         """The function's body."""
         source, panel, start, depth, row, column = parameters
         raw, element = (raw_type(b.types, d) for d in (self.source, self.wide))
+        places = self.columns // self.parts
 
         def place(k: Index, n: Index) -> Index:
-            across = k if self.unit == "k" else b.mul(k, row)
+            across = b.mul(k, self.parts) if self.unit == "k" else b.mul(k, row)
             return b.add(b.add(start, across), n if self.unit == "n" else b.mul(n, column))
 
         def copy(k: Index, n: Index) -> None:
+            if self.parts > 1:
+                pair = b.load(
+                    b.pointer(source, place(k, b.mul(n, self.parts)), raw),
+                    ir.VectorType.get([self.parts], raw),
+                    self.source.bytes,
+                )
+                at = b.add(b.mul(k, self.columns), b.mul(n, self.parts))
+                b.store(pair, b.pointer(panel, at, element), self.wide.bytes)
+                return
             code = load_element(b, source, self.source, place(k, n))
             value = flatten(convert_to(b, self.source, self.wide, decode(b, self.source, code)))[0]
             b.store(value, b.pointer(panel, b.add(b.mul(k, self.columns), n), element), self.wide.bytes)
 
         def strip(first: Index, count: Index) -> None:
-            with b.loop(0, self.columns, unroll=Unroll.NONE) as slow, b.loop(0, count, unroll=Unroll.NONE) as fast:
+            with b.loop(0, places, unroll=Unroll.NONE) as slow, b.loop(0, count, unroll=Unroll.NONE) as fast:
                 copy(b.add(first, fast.index), slow.index)
 
         if self.unit == "k":
@@ -86,7 +97,7 @@ class Pack:
                 for n in range(0, self.columns, self.lanes):
                     self._copy_vector(b, b.pointer(source, place(slow.index, n), raw), panel, (slow.index, n))
             else:
-                with b.loop(0, self.columns, unroll=Unroll.NONE) as fast:
+                with b.loop(0, places, unroll=Unroll.NONE) as fast:
                     copy(slow.index, fast.index)
 
     @property

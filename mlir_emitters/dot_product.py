@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..hlo.dtypes import DType
+from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop
 from .dot import accumulator_of
 from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import COMPUTE, IN_VECTORS, TILED
+from .elements import parts
 from .graph import Buffer, Node
 from .ranges import Steps, bounds, positions_of
 
@@ -25,7 +27,11 @@ NEAR = 3 << 16  # bytes of operands that stay in the caches of any processor
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The operands of a product in the order in which they are multiplied, and its dimensions; outer: loops around."""
+    """The operands of a product in the order in which they are multiplied, and its dimensions; outer: loops around.
+
+    Complex operands are seen as real ones of twice as many columns, `parts` of them for an element. The strides of
+    rows, depth and loops are in real numbers; that of columns is in elements, half of it in real numbers.
+    """
 
     left: Buffer
     right: Buffer
@@ -33,11 +39,17 @@ class Product:
     column: Dimension
     depth: Dimension
     outer: Sequence[Dimension]
+    parts: int = 1
+
+    @property
+    def factors(self) -> int:
+        """Rows of real factors: how often each vector of B is used."""
+        return self.row.size * self.parts
 
     @property
     def near(self) -> bool:
         """Whether both operands of one product stay in a processor's own caches: nothing needs to be fetched ahead."""
-        left, right = self.row.size * self.left.dtype.bytes, self.column.size * self.right.dtype.bytes
+        left, right = self.factors * self.left.dtype.bytes, self.column.size * self.right.dtype.bytes
         return (left + right) * self.depth.size <= NEAR
 
 
@@ -46,7 +58,7 @@ def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Prod
     lhs, rhs = node.inputs
     if b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
         return None
-    if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
+    if not _are_tiled({lhs.dtype, rhs.dtype, result.dtype}) or (result.dtype.is_integer and lhs.dtype.is_float):
         return None
     batch, rows, columns, contracted = dimensions_of(node)
     if len(contracted) != 1 or not contracted[0].size:
@@ -64,10 +76,35 @@ def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Prod
     along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
     if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2):
         return None
-    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64}
+    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64, DType.C64, DType.C128}
     if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:
         return None
-    return product
+    return _of_reals(product) if result.dtype.is_complex else product
+
+
+def _are_tiled(dtypes: set[DType]) -> bool:
+    return dtypes <= TILED or dtypes in ({DType.C64}, {DType.C128})
+
+
+def _of_reals(product: Product) -> Product:
+    """A product of complex numbers as one of real numbers. What is added up for an element are the products of both
+    parts of A's elements with both of B's, from which a tile makes the two parts of the sum.
+    """
+    n = parts(product.left.dtype)
+
+    def wider(d: Dimension) -> Dimension:
+        return replace(d, lhs=n * d.lhs, rhs=n * d.rhs, out=n * d.out)
+
+    left, right = (_as_reals(x, n) for x in (product.left, product.right))
+    column = replace(product.column, size=n * product.column.size)
+    outer = [wider(d) for d in product.outer]
+    return Product(left, right, wider(product.row), column, wider(product.depth), outer, n)
+
+
+def _as_reals(buffer: Buffer, parts: int) -> Buffer:
+    """An array of complex numbers as one with a dimension more, of their parts."""
+    shape = Shape(buffer.dtype.component, (*buffer.dims, parts))
+    return Buffer(shape, buffer.argument, buffer.alignment)
 
 
 def positions_of_step(dimension: Dimension, partition: Partition) -> int:
@@ -105,7 +142,7 @@ def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partit
     product = product_of(b, node, result, vector_bits)
     if product is None:
         return False
-    wide = COMPUTE.get(accumulator_of(node), accumulator_of(node))
+    wide = COMPUTE.get(accumulator_of(node), accumulator_of(node).component)
     columns = positions_of_step(product.column, partition) * partition.least
     if columns:
         return columns % (vector_bits // (8 * wide.bytes)) == 0

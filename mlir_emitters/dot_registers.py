@@ -12,27 +12,27 @@ FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversio
 
 
 @functools.cache
-def best_tile(vector_bits: int, converting: bool = False, narrow: bool = False) -> tuple[int, int]:
+def best_tile(vector_bits: int, converting: bool = False, narrow: bool = False, parts: int = 1) -> tuple[int, int]:
     """(rows, vectors of columns) of the tile with the most multiply-adds per load, among those that fit in registers.
 
     Registers hold the sums, the vectors of B and one factor of A, and two more for factors that are converted: without
     these, LLVM keeps sums on the stack, which takes four times as long. The number of vectors is a power of two,
     because most products have a multiple of one as columns. narrow: of 8 bits and less, whose conversions have more
-    constants, which LLVM keeps in registers all the time, where there are many.
+    constants, which LLVM keeps in registers all the time, where there are many. parts: factors of A in an element.
     """
     registers = registers_of(vector_bits)
     registers -= CONSTANTS if narrow and registers > CONSTANTS * 2 else 2 if converting else 0
-    tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
-    return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
+    tiles = [((registers - vectors - 1) // (vectors * parts), vectors) for vectors in (1, 2, 4, 8)]
+    return max(tiles, key=lambda tile: parts * tile[0] * tile[1] / (parts * tile[0] + tile[1]))
 
 
-def flat_tile(vector_bits: int, rows: int, most: int) -> tuple[int, int]:
-    """(rows, vectors of columns) of a tile of all rows, for few of them, or of a part of at most `most`: as wide as
-    registers allow.
+def flat_tile(vector_bits: int, rows: int, most: int, parts: int = 1) -> tuple[int, int]:
+    """(rows, vectors of columns) of a tile of all rows, for few of them, or of a part of at most `most` factors: as
+    wide as registers allow. parts: factors in an element.
     """
-    tiles = -(-rows // min(most, registers_of(vector_bits) - 2))
+    tiles = -(-rows * parts // min(most, registers_of(vector_bits) - 2))
     height = -(-rows // tiles)
-    vectors = (registers_of(vector_bits) - 2) // height
+    vectors = (registers_of(vector_bits) - 2) // (height * parts)
     return height, 1 << (vectors.bit_length() - 1)
 
 

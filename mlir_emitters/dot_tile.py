@@ -34,7 +34,8 @@ class Tile:
     masked: only some of the last columns are stored. ahead: the dtype of what is fetched of A, or None. fma: whether
     the target has fused multiply-adds. words: how many elements a place of the depth has (dot_words.py); if several,
     sums begin with the row in front of B's first one. pairs: two neighbours of a row of A, bf16, are read at once.
-    later: whether rows of B are fetched ahead.
+    later: whether rows of B are fetched ahead. parts: of an element, which are neighbours in A and in a row of B, as
+    they are in memory; of each vector there are sums of the products with either part of A's element, which are joined.
     """
 
     wide: DType
@@ -53,15 +54,15 @@ class Tile:
     words: int = 1
     pairs: bool = False
     later: bool = False
+    parts: int = 1
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.left, self.right, self.total))
         ahead = "" if self.ahead is None else f".{self.ahead.value}"
         marks = f"{self.unit}{self.packed}{'m' * self.masked}{'p' * self.pairs}{'' if self.words == 1 else self.words}"
-        return (
-            f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{'f' * self.later}{ahead}"
-        )
+        marks += f"{'f' * self.later}{'c' * (self.parts - 1)}"
+        return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
 
     def types(self, b: Builder) -> list[ir.Type]:
         """Of the parameters: memory of A, B and sums, and of what is fetched; their offsets; the stride
@@ -130,7 +131,7 @@ class _Body:
         b, tile = self.b, self.tile
         kind = 0.0 if tile.wide.is_float else 0
         zero = b.op("vector.broadcast", b.constant(kind, self.element), type=self.vector)
-        count = tile.rows * self.vectors
+        count = tile.rows * tile.parts * self.vectors
         begin = [zero] * (tile.apart * count)
         if tile.words > 1:
             begin = [self._right(-1, v * self.lanes) for v in range(self.vectors)] * tile.rows
@@ -141,7 +142,7 @@ class _Body:
             for turn in range(tile.apart):
                 k = b.add(loop.index, turn)
                 sources = [self._right(k, v * self.lanes) for v in range(self.vectors)]
-                for m in range(tile.rows):
+                for m in range(tile.rows * tile.parts):
                     factor = b.op("vector.broadcast", self._left(m, k), type=self.vector)
                     sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
                 if tile.later:
@@ -153,6 +154,19 @@ class _Body:
         while len(found) > count:
             half = len(found) // 2
             found = [self._plus(x, y) for x, y in zip(found[:half], found[half:], strict=True)]
+        return self._joined(found) if tile.parts == 2 else found
+
+    def _joined(self, sums: Sequence[Value]) -> list[Value]:
+        """The sums of complex numbers: b = (x, y) times the real parts of A plus (-y, x) times the imaginary ones."""
+        b, found = self.b, list[Value]()
+        pairs = {"mask": ir.DenseI64ArrayAttr.get([lane ^ 1 for lane in range(self.lanes)])}
+        values = ", ".join(["-1.0, 1.0"] * (self.lanes // 2))
+        sign = b.vector_constant(ir.Attribute.parse(f"dense<[{values}]> : {self.vector}"), self.vector, "sign")
+        for first in range(0, len(sums), 2 * self.vectors):
+            for n in range(first, first + self.vectors):
+                real, imaginary = sums[n], sums[n + self.vectors]
+                swapped = b.op("vector.shuffle", imaginary, imaginary, type=self.vector, attributes=pairs)
+                found.append(b.fma(swapped, sign, real))
         return found
 
     def _sums_of_pairs(self, sums: Sequence[Value]) -> list[Value]:
@@ -185,10 +199,11 @@ class _Body:
         return b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))
 
     def _left_place(self, m: int, k: Index) -> Index:
-        """Where A[m, k] is."""
+        """Where A[m, k] is; of complex numbers, where factor m is: a part of row m // 2."""
         b = self.b
-        along = k if self.tile.unit == "k" else b.mul(k, self.step)
-        row = m if self.tile.unit == "m" else self.starts[m]
+        parts = self.tile.parts
+        along = b.mul(k, parts) if self.tile.unit == "k" else b.mul(k, self.step)
+        row = m if self.tile.unit == "m" else b.add(self.starts[m // parts], m % parts)
         return b.add(b.add(self.left_at, row), along)
 
     def _left(self, m: int, k: Index) -> Value:
@@ -220,8 +235,8 @@ class _Body:
         b, tile = self.b, self.tile
         assert tile.ahead is not None
         at, stride = self.ahead
-        row = b.binary("minsi", b.materialize(b.rem(k, TURNS)), tile.rows - 1)
-        offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words))
+        row = b.binary("minsi", b.materialize(b.rem(k, TURNS // tile.parts)), tile.rows - 1)
+        offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words * tile.parts))
         b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:

@@ -19,18 +19,18 @@ from dataclasses import replace
 
 from ..hlo.dtypes import DType
 from .builder import Index, Unroll, Value
-from .convert import convert_to
-from .dot import accumulator_of, narrow
+from .dot import accumulator_of
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_flat import FLAT_ROWS, NEAR_ROWS, PACK_ROWS, is_flat, is_large, shares_lines
 from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, open_loops, positions_of_step, product_of
 from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
+from .dot_results import Results, Totals
 from .dot_tile import CACHE_LINE, Tile
 from .dot_words import Words
 from .elemental import Elemental, Indices
-from .elements import Scalar, encode, flatten, raw_type
+from .elements import raw_type
 from .graph import Buffer, Node
 from .ranges import Steps, bounds, grouped
 
@@ -54,7 +54,7 @@ def converts_in_place(product: Product) -> bool:
     """Whether factors of A are converted as they are read, and not in front of each tile: where they are read a few
     times, where that is an instruction, and where a tile's factors of a step are adjacent: too few for a loop.
     """
-    if product.row.size < PACK_ROWS or product.depth.lhs != 1:
+    if product.factors < PACK_ROWS or product.depth.lhs != 1:
         return product.left.dtype in IN_VECTORS
     return product.left.dtype in IN_VECTORS.keys() - {DType.F16}
 
@@ -75,7 +75,7 @@ def emit_matmul(
     if product is None:
         return False
     wide = accumulator_of(node)
-    wide = COMPUTE.get(wide, wide)
+    wide = COMPUTE.get(wide, wide.component)
     of_step = 0 if steps is None else positions_of_step(product.column, steps.partition)
     rows_of_step = 0 if steps is None or of_step else positions_of_step(product.row, steps.partition)
     Matmul(e, product, result, wide, vector_bits, write, steps, of_step, rows_of_step).emit()
@@ -98,21 +98,22 @@ class Matmul:
         rows_of_step: int = 0,
     ):
         """of_step, rows_of_step: the columns or the rows of a step; both 0 if it is of loops around."""
-        self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
+        self.e, self.b, self.result, self.wide = e, e.b, result, wide
         self.outer = product.outer
         self.row, self.column, self.depth = product.row, product.column, product.depth
+        self.parts = product.parts
         self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
-        self.top: Index = 0  # the first row of a block of rows
-        self.narrow = wide is not result.dtype or write is not None
+        self.narrow = wide is not result.dtype.component or write is not None
         few = is_flat(product, wide, vector_bits, self.narrow)
         converting = product.left.dtype is not wide and converts_in_place(product)
         codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
         height, vectors = (
-            flat_tile(vector_bits, self.row.size, FLAT_ROWS)
+            flat_tile(vector_bits, self.row.size, FLAT_ROWS, self.parts)
             if few
-            else best_tile(vector_bits, converting, codes and wide.is_float)
+            else best_tile(vector_bits, converting, codes and wide.is_float, self.parts)
         )
-        even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
+        least = LEAST_HEIGHT // self.parts
+        even = [n for n in range(height, least - 1, -1) if self.row.size % n == 0]
         words = None if few else Words.of(self.b, product.left.dtype, product.right.dtype, wide, self.depth.size)
         lower = even and (words is not None or self.row.size <= FEW_TILES * even[0])
         self.rows = even[0] if lower else height
@@ -123,13 +124,12 @@ class Matmul:
         self.lanes = lanes_of(vector_bits, wide, self.column.size if few else 0)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
         # How products are summed must depend on neither steps nor a tile's place: a last bit would.
-        self.sums = self.rows * self.width // self.lanes
+        self.sums = self.rows * self.parts * self.width // self.lanes
         few_registers = registers_of(vector_bits) <= FEW_REGISTERS
         room = few_registers and self.sums + self.width // self.lanes + 2 <= FEW_REGISTERS
         self.pairs = room and (product.left.dtype, wide, self.depth.lhs) == (DType.BF16, DType.F32, 1)
         if steps is not None and of_step:
             self.width = math.gcd(self.width, of_step * steps.partition.least)
-        self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile
         self.first_row: Index = 0
         self.first_column: Index = 0
         few_sums = self.sums <= FEW_SUMS
@@ -161,6 +161,8 @@ class Matmul:
             rows = min(self.band, self.row.size) if self.banded else self.rows
             size = -(-self.column.size // self.lanes) * self.lanes if self.streams else rows * self.width
             self.tile = self.b.alloca(raw_type(self.b.types, self.total), size, 64)
+        totals = None if self.tile is None else Totals(self.tile, self.total, self.width)
+        self.results = Results(e, product, result, wide, totals, write)
 
     def emit(self) -> None:
         b = self.b
@@ -168,7 +170,7 @@ class Matmul:
         inside = self.of_step or self.rows_of_step
         loops, places = open_loops(b, self.outer, None if inside else self.steps)
         for d, place in zip(self.outer, places, strict=True):
-            self.coordinates |= d.split(b, place)
+            self.results.coordinates |= d.split(b, place)
             offsets = [b.add(o, b.mul(place, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
         if self.rows_of_step:
             self._row_blocks(offsets)
@@ -184,10 +186,10 @@ class Matmul:
         most = max(1, ROWS_OF_STEPS // each)
         together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
         for _, step, count in grouped(b, steps, [steps.partition.extent], together):
-            self.top = b.mul(step, each)
+            self.results.top = top = b.mul(step, each)
             self.row = replace(whole, size=count * each)
             strides = whole.lhs, 0, whole.out
-            self._columns([b.add(o, b.mul(self.top, s)) for o, s in zip(offsets, strides, strict=True)])
+            self._columns([b.add(o, b.mul(top, s)) for o, s in zip(offsets, strides, strict=True)])
 
     def _strides(self, d: Dimension) -> tuple[int, int, int]:
         return d.lhs, d.rhs, d.out
@@ -333,7 +335,7 @@ class Matmul:
             rows,
             columns,
             self.lanes,
-            "k" if left.along == 1 else "m" if left.row == 1 else "-",
+            "k" if left.along == self.parts else "m" if left.row == self.parts else "-",
             0 if operands.reads(block.columns) else self.width,
             apart,
             self.tile is None and columns != block.columns,
@@ -342,6 +344,7 @@ class Matmul:
             self.words,
             self.pairs and apart == 1 and block.depth % 2 == 0,
             operands.fetches and operands.reads(block.columns),
+            self.parts,
         )
         if self.tile is None:
             out, stride = b.pointer(self.e.pointers[self.result.argument], block.out, self.element), self.row.out
@@ -379,31 +382,5 @@ class Matmul:
         self._finish(block.out, 1, block.columns, self.first_column)
 
     def _finish(self, out: Index, rows: Index, columns: int, first: Index = 0) -> None:
-        """Round rows of totals, from `first` on, into the result, or pass them to `write`."""
-        b, dtype = self.b, self.result.dtype
-        assert self.tile is not None
-        type, element = raw_type(b.types, dtype), raw_type(b.types, self.total)
-        with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, columns, unroll=Unroll.NONE) as column:
-            at = b.add(first, b.add(b.mul(row.index, self.width), column.index))
-            place = b.pointer(self.tile, at, element)
-            value = b.load(place, element, self.total.bytes)
-            if self.total is not self.wide:
-                value = b.truncate(value, self.element)
-            rounded = narrow(b, self.wide, dtype, value) if dtype.is_float else convert_to(b, self.wide, dtype, value)
-            if self.write is not None:
-                self._hand_on(b.add(self.first_row, row.index), b.add(self.first_column, column.index), rounded)
-            else:
-                target = b.add(out, b.add(b.mul(row.index, self.row.out), column.index))
-                b.store(
-                    flatten(encode(b, dtype, rounded))[0],
-                    b.pointer(self.e.pointers[self.result.argument], target, type),
-                    dtype.bytes,
-                )
-
-    def _hand_on(self, row: Index, column: Index, value: Scalar) -> None:
-        b = self.b
-        assert self.write is not None
-        places = self.coordinates | self.row.split(b, b.add(self.top, row)) | self.column.split(b, column)
-        index = tuple(places.get(d, 0) for d in range(len(self.result.dims)))
-        b.remember((self.result, index, False), value)
-        self.write(index)
+        """Finish rows of totals, from `first` on."""
+        self.results.finish(out, (self.first_row, rows), (self.first_column, columns), first)

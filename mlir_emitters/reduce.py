@@ -17,6 +17,7 @@ from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
+from .complex_sums import is_run, sums_of_runs
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .extremum import advance_column, advance_three, close_column, close_three, extremum_of, open_three, takes_three
@@ -127,7 +128,9 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         accumulators.append((yield initial, (), False))
     order = [d for d in _by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
     reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
-    if is_long_sum(e, node):
+    if are_float_sums(node) and len(node.outputs) == 1 and is_run(e, node.inputs[0], order):
+        values = _sums_of_runs(e, node, index, order, _spread(accumulators))
+    elif is_long_sum(e, node):
         values = _long_sums(e, node, index, order, _spread(accumulators))
     else:
         loops: list[Loop] = []
@@ -214,6 +217,17 @@ def _long_sums(
     sums = long_sums(e.b, [node.inputs[0].dims[d] for d in order], [node])
     sums.add_up(visit)
     return finished(e, node, sums.results(initials))
+
+
+def _sums_of_runs(
+    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]
+) -> list[Scalar]:
+    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
+
+    def place(prefix: Sequence[Index]) -> Indices:
+        return _full_index(node, index, reduced | dict(zip(order, prefix, strict=False)))
+
+    return finished(e, node, sums_of_runs(e, node.inputs[0], order, place).results(initials))
 
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce_value}

@@ -17,7 +17,6 @@ GROUPS = ("norms", "reductions", "transposes", "dots", "convolutions", "pooling"
 CPUS = ("x86-64-v3", "x86-64-v4")
 
 WHOLE = {
-    ("dot_c64_256", "mlir"): CPUS,  # products of complex numbers take whole rows
     ("dot_f32_12x10007x32", "legacy"): CPUS[1:],  # the columns are one panel
 }
 """(workload, stack) → the processors for which a kernel of it is not shared."""

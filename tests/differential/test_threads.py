@@ -193,11 +193,21 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "dot of complex numbers": (one(
         "c64[40,64]", "c64[40,300] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "y = c64[64,300] parameter(1)",
-    ), "legacy"),
+    ), "legacy mlir"),
     "dot of complex numbers by rows": (one(
         "c64[520,64]", "c64[520,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "y = c64[64,40] parameter(1)",
-    ), "legacy"),
+    ), "legacy mlir"),
+    "dot of complex numbers with elementwise ops": (one(
+        "c128[301,64]", "f64[301,40] abs(d)", "y = c128[64,40] parameter(1)",
+        "d = c128[301,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ), "legacy mlir"),
+    "dot of batches of complex numbers": (one(
+        "c64[9,32,64]",
+        "c64[9,32,48] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+        "rhs_contracting_dims={2}",
+        "y = c64[9,48,64] parameter(1)",
+    ), "legacy mlir"),
     "deep dot": (one(
         "f32[8,3000]", "f32[8,260] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "y = f32[3000,260] parameter(1)",

@@ -9,6 +9,7 @@ from ...formats.text.parser import parse_module
 from ...legacy import emit
 from ...planning.planner import plan
 from ..support.check import check
+from ..support.processors import code_for
 
 STACKS = ("evaluator", "legacy", "mlir")
 LEVELS = ["x86-64-v3", "x86-64-v4"]
@@ -56,6 +57,15 @@ def test_sizes(rows, depth, columns):
     """Few and many blocks of the depth, and more products than one chain adds up."""
     checked(Product("c64", "nn", rows, depth, columns).module_text())
     checked(Product("c64", "tn", rows, depth, columns, True).module_text(), small=False)
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_block_of_the_depth_has_whole_elements(level, dtype):
+    """A panel of three vectors would have an odd number of rows, of which the last one was never written."""
+    with code_for(level):
+        text = Product(dtype, "nn", 7, 513, 24 if dtype == "c64" else 12).module_text()
+        checked(text.replace("HloModule product", f"HloModule product_{level.replace('-', '_')}"))
 
 
 def test_batches_and_infinities():

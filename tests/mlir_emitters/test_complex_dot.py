@@ -27,7 +27,7 @@ CASES = {
 }
 
 
-def module(name: str, dtype: str) -> str:
+def text_of(name: str, dtype: str) -> str:
     left, right, result, numbers = CASES[name]
     lines = [f"p = {dtype}{left} parameter(0)", f"q = {dtype}{right} parameter(1)"]
     return "\n".join(["HloModule m", "ENTRY e {", *lines, f"ROOT r = {dtype}{result} dot(p, q), {numbers}", "}", ""])
@@ -36,16 +36,20 @@ def module(name: str, dtype: str) -> str:
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
 @pytest.mark.parametrize("name", CASES)
 def test_product(name: str, dtype: str):
-    check(module(name, dtype), stacks=("evaluator", "mlir"))
+    check(text_of(name, dtype), stacks=("evaluator", "mlir"))
 
 
-@pytest.mark.parametrize("name", ["blocks and a rest", "columns of the left"])
-def test_columns_are_vectors(name: str):
+@pytest.mark.parametrize(
+    ("name", "tiled"), [("blocks and a rest", True), ("columns of the left", True), ("batches, two sums", False)]
+)
+def test_columns_are_vectors(name: str, tiled: bool):
     options = EmitOptions.host()
     if options.target.vector_bits < 256:
         pytest.skip(f"vectors of {options.target.vector_bits} bits")
-    text = optimize(emit(plan(parse_module(module(name, "c64"))).kernels, options).llvm_ir, options)
+    module = emit(plan(parse_module(text_of(name, "c64"))).kernels, options)
+    assert any("mlir.tile" in text for text in module.helpers) == tiled
     lanes = options.target.vector_bits // 32
+    text = "".join(optimize(text, options) for text in (module.llvm_ir, *module.helpers))
     products = [line for line in text.splitlines() if "fma" in line or "fmul" in line]
     assert any(f"<{n} x float>" in line for n in (lanes, lanes // 2) for line in products)
 

@@ -140,7 +140,7 @@ def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
 
 
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
-@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "c64", "c128"])
 def test_sums_stay_in_registers(dtype, level):
     """A loop that stores sums to the stack takes twice as long."""
     target = Target.level(level)
