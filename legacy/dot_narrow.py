@@ -26,7 +26,9 @@ from .registers import I64, memory_type
 from .stack import alloca
 
 FEW_COLUMNS = 8
-"""Columns up to which the tile of large products, a vector of them wide or more, is slower."""
+"""Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
+where the tile need not copy the many rows.
+"""
 
 LEAST_ROWS = 16
 """Rows from which on a copy of the columns is used often enough."""
@@ -43,7 +45,7 @@ BLOCK_BYTES = 1 << 14
 BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
-FAR_BYTES, FAR_ROW = 1 << 22, 1 << 11
+FAR_BYTES, FAR_ROW = 1 << 22, 1 << 12
 """Bytes of the wide side, and of its rows, from which on the next rows are fetched: processors follow a stream up to
 the end of a page.
 """
@@ -80,7 +82,8 @@ def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
     depth = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
     lanes = lanes_of(e, dtype)
     for swapped, wide, few in ((False, left, right), (True, right, left)):
-        if wide.size < LEAST_ROWS or not 1 <= few.size <= FEW_COLUMNS or wide.contracted_stride != 1:
+        most = FEW_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else FEW_COLUMNS - 1
+        if wide.size < LEAST_ROWS or not 1 <= few.size <= most or wide.contracted_stride != 1:
             continue
         if depth < LEAST_VECTORS * lanes or pitch_of(depth, lanes) * few.size * dtype.bytes > COLUMN_BYTES:
             continue
