@@ -17,6 +17,8 @@ from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code, IndexValue
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
+from .dot_narrow import emit_narrow_dot, narrow_of
+from .dot_narrow import takes_steps as narrow_dot_takes_steps
 from .dot_problem import problem_of
 from .dot_problem import takes_steps as tiled_dot_takes_steps
 from .dot_tiled import emit_tiled_dot
@@ -199,6 +201,9 @@ _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition
 
 
 def _dot_takes_steps(e: Elemental, root: Instruction, group: list[Leaf], partition: Partition) -> bool:
+    narrow = narrow_of(e, root)
+    if narrow is not None:
+        return narrow_dot_takes_steps(root, narrow, partition)
     tiled = problem_of(e, root, e.code.vector_bits)
     if tiled is not None:
         return tiled_dot_takes_steps(root, tiled, partition)
@@ -305,9 +310,13 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
     if root.opcode is Op.REDUCE:
         reduce.emit_column_reduce(e, products, finish, steps)
         return True
+    alone = group[0].instruction is root and len(group) == 1
+    narrow = narrow_of(e, root) if root.opcode is Op.DOT else None
+    if narrow is not None:
+        emit_narrow_dot(e, root, narrow, group[0].pointer, None if alone else finish, steps)
+        return True
     tiled = problem_of(e, root, e.code.vector_bits) if root.opcode is Op.DOT else None
     if tiled is not None:
-        alone = group[0].instruction is root and len(group) == 1
         emit_tiled_dot(e, root, tiled, group[0].pointer, None if alone else finish, steps)
     elif _HAS_COLUMNS[root.opcode](e, root):
         _COLUMNS[root.opcode](e, root, finish, steps)

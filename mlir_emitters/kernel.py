@@ -11,6 +11,7 @@ from ..planning.partition import Partition
 from . import concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Unroll
 from .complex_dot import emit_columns
+from .dot_slim import emit_slim, slim_product_of, slim_takes_steps
 from .dot_tiled import emit_matmul
 from .elemental import Elemental, ElementRule, Linear
 from .elements import raw_type
@@ -134,6 +135,9 @@ _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = 
 def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition: Partition) -> bool:
     bare = len(group) == 1 and origin(group[0]).writer is node
     result = group[0] if bare else node.output
+    slim = slim_product_of(b, node, result)
+    if slim is not None:
+        return slim_takes_steps(slim, partition)
     if dot_product.product_of(b, node, result, b.vector_bits) is None and not node.output.dtype.is_complex:
         crossing = crossing_dimension(group)  # plain loops
         return crossing is None or tiles_take_steps(group[0], crossing, partition)
@@ -238,7 +242,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
     if product.opcode is Op.CONVOLUTION:
         return convolution.emit_convolution(e, product, write, steps)
     bare = len(group) == 1 and origin(group[0]).writer is product
-    return not bare and emit_matmul(e, product, product.output, e.b.vector_bits, write, steps)
+    return not bare and _emit_product(e, product, product.output, write, steps)
 
 
 def products_of(group: Sequence[Buffer]) -> list[Node]:
@@ -365,7 +369,18 @@ def emit_dot(e: Elemental, node: Node, targets: Targets, steps: Steps | None) ->
     if len(targets) != 1:
         return False
     result = targets[0][1]
-    return emit_matmul(e, node, result, e.b.vector_bits, steps=steps) or emit_columns(e, node, result)
+    return _emit_product(e, node, result, None, steps) or emit_columns(e, node, result)
+
+
+def _emit_product(
+    e: Elemental, node: Node, result: Buffer, write: Callable[[tuple[Index, ...]], None] | None, steps: Steps | None
+) -> bool:
+    """Emit a dot in tiles. write: called for each result; None stores them. False if plain loops suit it better."""
+    slim = slim_product_of(e.b, node, result)
+    if slim is None:
+        return emit_matmul(e, node, result, e.b.vector_bits, write, steps)
+    emit_slim(e, node, slim, result, write, steps)
+    return True
 
 
 ROOTS: dict[Op, Callable[[Elemental, Node, Targets, Steps | None], bool]] = {

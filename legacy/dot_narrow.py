@@ -1,0 +1,232 @@
+"""Products of which one side has a few columns, and the other lies along the contracting dimension: dot products of
+vectors of both, several rows at once (dot_narrow_micro.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..planning.partition import Partition
+from .builder import IndexValue, Once, Unroll
+from .dot import accumulator_dtype, rounded
+from .dot_dims import DotDims
+from .dot_narrow_micro import FLOATS, Narrow, PackColumns, height_of, pitch_of
+from .dot_problem import WIDE, Side, positions_of_step, registers, sides_of
+from .elemental import Elemental, Index
+from .loops import parts
+from .memory import Pointer, address, load, store
+from .ranges import Steps, loops_over
+from .registers import I64, memory_type
+from .stack import alloca
+
+FEW_COLUMNS = 8
+"""Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
+where the tile need not copy the many rows.
+"""
+
+LEAST_ROWS = 16
+"""Rows from which on a copy of the columns is used often enough."""
+
+LEAST_VECTORS = 3
+"""Vectors of a row from which on the sum over their lanes takes less time than the products."""
+
+COLUMN_BYTES = 1 << 18
+"""Bytes on the stack that columns may be copied to: they stay in the second cache."""
+
+BLOCK_BYTES = 1 << 14
+"""Bytes of columns that are multiplied with a band of rows: half of the first caches."""
+
+BAND_ROWS = 64
+"""Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
+
+FAR_BYTES, FAR_ROW = 1 << 22, 1 << 12
+"""Bytes of the wide side, and of its rows, from which on the next rows are fetched: processors follow a stream up to
+the end of a page.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowProblem:
+    """wide: the side with many rows; few: that with few columns; swapped: whether wide is B of `sides_of`; exchanged:
+    whether that is the left operand. row, column: the distances of the result's elements along wide and few.
+    """
+
+    wide: Side
+    few: Side
+    swapped: bool
+    exchanged: bool
+    row: int
+    column: int
+    depth: int
+
+
+def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
+    """The form of such a dot; None if it does not fit or does not pay off."""
+    dtype = accumulator_dtype(instruction)
+    operands = instruction.operands[:2]
+    given = {o.shape.dtype for o in operands}
+    fits = dtype in WIDE and given <= WIDE[dtype] & FLOATS and instruction.shape.dtype.is_float
+    if not fits or e.code.strict or not all(o in e.leaves for o in operands):
+        return None
+    sides = sides_of(instruction)
+    if sides is None:
+        return None
+    left, right, rows, exchanged = sides
+    dims = DotDims.of(instruction)
+    depth = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
+    lanes = lanes_of(e, dtype)
+    for swapped, wide, few in ((False, left, right), (True, right, left)):
+        most = FEW_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else FEW_COLUMNS - 1
+        if wide.size < LEAST_ROWS or not 1 <= few.size <= most or wide.contracted_stride != 1:
+            continue
+        if depth < LEAST_VECTORS * lanes or pitch_of(depth, lanes) * few.size * dtype.bytes > COLUMN_BYTES:
+            continue
+        strides = (1, rows) if swapped else (rows, 1)
+        return NarrowProblem(wide, few, swapped, exchanged, *strides, depth)
+    return None
+
+
+def takes_steps(instruction: Instruction, problem: NarrowProblem, partition: Partition) -> bool:
+    """Whether the loops can compute some of the steps: some of the batches, or blocks of rows of the wide side."""
+    if all(d < len(problem.wide.loops) for d in partition.dimensions):
+        return True
+    return positions_of_step(instruction, partition, columns=problem.swapped) is not None
+
+
+def emit_narrow_dot(
+    e: Elemental,
+    instruction: Instruction,
+    problem: NarrowProblem,
+    result: Pointer,
+    finish: Callable[[Index], None] | None,
+    steps: Steps | None,
+) -> None:
+    """Emit a dot into the buffer at `result`, or call `finish` for each element."""
+    code, wide, few = e.code, problem.wide, problem.few
+    dtype = accumulator_dtype(instruction)
+    each = None if steps is None else positions_of_step(instruction, steps.partition, columns=problem.swapped)
+    around = steps if each is None else None
+    inside = () if around is None else around.dimensions
+    begin: IndexValue = 0
+    end: IndexValue = wide.size
+    if steps is not None and each is not None:
+        begin, end = code.multiply(steps.begin, each), code.multiply(steps.end, each)
+    lanes = lanes_of(e, dtype)
+    packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.depth, lanes) * few.size))
+    banded = finish is not None or instruction.shape.dtype is not dtype
+    sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * few.size)) if banded else None
+    sizes = instruction.shape.dims[: len(wide.loops)]
+    with loops_over(code, around, inside, sizes, range(len(sizes)), Unroll.NEVER) as batch:
+        place = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
+        loops = _Rows(e, instruction, problem, packed, batch, place)
+        loops.pack()
+        one = sums is None and problem.depth <= loops.block
+        bands = Once(begin, ()) if one else code.range(begin, end, BAND_ROWS, unroll=Unroll.NEVER)
+        count = code.subtract(end, bands.index)
+        count = count if one else code.minimum(count, BAND_ROWS)
+        loops.multiply(bands.index, count, sums or result, banded)
+        if sums is not None:
+            loops.give(bands.index, count, sums, result, finish)
+        bands.close()
+
+
+def lanes_of(e: Elemental, dtype: DType) -> int:
+    return max(e.code.vector_bits, 128) // dtype.bits
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of one product. packed: its columns; batch: the positions of the loops around; place: its first result's
+    offset.
+    """
+
+    e: Elemental
+    instruction: Instruction
+    problem: NarrowProblem
+    packed: Pointer
+    batch: Sequence[IndexValue]
+    place: IndexValue
+
+    @property
+    def dtype(self) -> DType:
+        return accumulator_dtype(self.instruction)
+
+    @property
+    def block(self) -> int:
+        """Elements of a column that are multiplied with a band of rows."""
+        lanes = lanes_of(self.e, self.dtype)
+        return BLOCK_BYTES // (self.problem.few.size * self.dtype.bytes) // lanes * lanes
+
+    def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
+        """Loops over the blocks of the depth: (the first element, their number)."""
+        for first, end, count in parts(self.problem.depth, self.block):
+            loop = self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER)
+            yield loop.index, count
+            loop.close()
+
+    def pack(self) -> None:
+        """Pack the columns, block by block."""
+        code, few, dtype = self.e.code, self.problem.few, self.dtype
+        source, lanes = few.operand.shape.dtype, lanes_of(self.e, dtype)
+        start, strides = code.weighted_sum(self.batch, few.loops), (few.free_stride, few.contracted_stride)
+        for first, count in self._blocks():
+            place = code.add(start, code.multiply(first, few.contracted_stride))
+            columns = address(code, self.e.leaves[few.operand], source, place)
+            PackColumns(source, dtype, lanes).call(code, columns, self._packed(first), (few.size, count), *strides)
+
+    def _packed(self, first: IndexValue) -> ir.Value:
+        code = self.e.code
+        return address(code, self.packed, self.dtype, code.multiply(first, self.problem.few.size))
+
+    def multiply(self, top: IndexValue, count: IndexValue, to: Pointer, banded: bool) -> None:
+        """Store the sums of `count` rows from `top` on in the result, or in a band that begins with them."""
+        e, code, p, dtype = self.e, self.e.code, self.problem, self.dtype
+        wide, columns = p.wide, p.few.size
+        distances = (columns, 1) if banded else (p.row, p.column)
+        at = 0 if banded else code.add(self.place, code.multiply(top, p.row))
+        start = code.add(code.weighted_sum(self.batch, wide.loops), code.multiply(top, wide.free_stride))
+        source, lanes = wide.operand.shape.dtype, lanes_of(e, dtype)
+        dense = distances == (columns, 1) or (columns == 1 and distances[0] == 1)
+        row = wide.free_stride * source.bytes
+        far = wide.size * row >= FAR_BYTES and row >= FAR_ROW
+        height = height_of(columns, registers(lanes * dtype.bits))
+        for first, depth in self._blocks():
+            narrow = Narrow(source, dtype, height, columns, lanes, far, depth % lanes != 0, dense)
+            rows = address(code, e.leaves[wide.operand], source, code.add(start, first))
+            target = address(code, to, dtype, at)
+            later = code.b.icmp_unsigned("!=", code.value(first), I64(0))
+            adds, distance = code.b.zext(later, I64), wide.free_stride
+            narrow.call(code, rows, self._packed(first), target, count, depth, distance, distances, adds)
+
+    def give(
+        self, top: IndexValue, count: IndexValue, sums: Pointer, result: Pointer, finish: Callable[[Index], None] | None
+    ) -> None:
+        """Round the sums of `count` rows from `top` on, and store them, or call `finish` for each."""
+        e, code, p, shape = self.e, self.e.code, self.problem, self.instruction.shape
+        dtype = self.dtype
+        rows = code.range(0, count, unroll=Unroll.NEVER)
+        columns = code.loop(p.few.size, unroll=Unroll.NEVER)
+        total = load(code, sums, dtype, code.add(code.multiply(rows.index, p.few.size), columns.index))
+        value = rounded(code, dtype, shape.dtype, total)
+        row = code.add(top, rows.index)
+        inside = code.add(code.multiply(row, p.row), code.multiply(columns.index, p.column))
+        linear = code.add(self.place, inside)
+        if finish is None:
+            store(code, result, shape.dtype, linear, value)
+        else:
+            places = [*self.batch]
+            pairs = [(row, p.wide), (columns.index, p.few)]
+            for part, side in reversed(pairs) if p.swapped != p.exchanged else pairs:
+                dims = [side.operand.shape.dims[d] for d in side.free]
+                places += code.split(part, dims, list(reversed(range(len(dims)))))
+            index = Index(code, shape.dims, shape.minor_to_major, tuple(places), linear)
+            e.bind(self.instruction, index, value)
+            finish(index)
+        columns.close()
+        rows.close()

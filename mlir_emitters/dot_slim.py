@@ -1,0 +1,204 @@
+"""dot of many rows along memory with a few columns: dot products of vectors, several rows at once (dot_slim_tile.py).
+Register tiles as in dot_tiled.py would use a few lanes of their vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..hlo.dtypes import DType
+from ..planning.partition import Partition
+from .builder import Builder, Index, Unroll
+from .dot import accumulator_of, narrow
+from .dot_dims import Dimension, dimensions_of
+from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_product import Product, loops_of_steps, open_loops, positions_of_step
+from .dot_registers import FEW_REGISTERS, registers_of
+from .dot_slim_tile import SlimColumns, SlimTile, rows_at_once
+from .elemental import Elemental, Indices
+from .elements import Scalar, encode, flatten, raw_type
+from .graph import Buffer, Node
+from .ranges import Steps, bounds
+
+MOST_COLUMNS = 8  # more of them fill vectors of a register tile
+MOST_OF_FEW = 7  # the same with few registers, unless the tile's B would be the many rows, which it copies
+FEWEST_ROWS = 16  # for which columns are worth a copy
+FEWEST_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than their products
+NEAR_COLUMNS = 4 << 10  # elements of the columns of a block: they stay in the first cache
+ALL_COLUMNS = 16 * NEAR_COLUMNS  # on the stack
+BAND = 96  # rows of a block; their sums may be on the stack
+STREAMED = 4 << 20  # bytes of rows that come from beyond the second cache
+LONG_ROW = 4 << 10  # bytes of a row from which on a processor does not find the next one in time: a page
+
+
+def slim_product_of(b: Builder, node: Node, result: Buffer) -> Product | None:
+    """The product with the many rows on its left; None if it is not of this kind."""
+    lhs, rhs = node.inputs
+    wide = accumulator_of(node)
+    if b.strict or wide not in (DType.F32, DType.F64) or not result.dtype.is_float or b.vector_bits < 128:
+        return None
+    if any(x.writer is not None or not _is_read(x.dtype, wide) for x in node.inputs):
+        return None
+    batch, rows, columns, contracted = dimensions_of(node)
+    if len(contracted) != 1:
+        return None
+    none = Dimension(1, 0, 0, 0)
+    flipped = [[d.flipped() for d in side] for side in (batch, columns, rows, contracted)]
+    for copied, left, right, (around, many, few, (depth,)) in (
+        (False, lhs, rhs, (batch, rows, columns, contracted)),
+        (True, rhs, lhs, flipped),
+    ):
+        if not many or len(few) > 1 or depth.lhs != 1 or many[-1].size < FEWEST_ROWS:
+            continue
+        column = few[0] if few else none
+        lanes = b.vector_bits // (8 * wide.bytes)
+        most = MOST_COLUMNS if copied or registers_of(b.vector_bits) > FEW_REGISTERS else MOST_OF_FEW
+        if column.size > most or depth.size < FEWEST_VECTORS * lanes:
+            continue
+        if depth.size * column.size * wide.bytes > ALL_COLUMNS * DType.F32.bytes:
+            continue
+        return Product(left, right, many[-1], column, depth, [*around, *many[:-1]])
+    return None
+
+
+def _is_read(dtype: DType, wide: DType) -> bool:
+    return dtype is wide or (dtype in IN_VECTORS and COMPUTE[dtype] is wide)
+
+
+def slim_takes_steps(product: Product, partition: Partition) -> bool:
+    """Whether the loops can compute some of the steps: some of the loops around, or of the rows."""
+    return loops_of_steps(product.outer, partition) > 0 or positions_of_step(product.row, partition) > 0
+
+
+def emit_slim(
+    e: Elemental,
+    node: Node,
+    product: Product,
+    result: Buffer,
+    write: Callable[[Indices], None] | None,
+    steps: Steps | None,
+) -> None:
+    """Emit the loops of a product. write: called with the index of each result, whose value is bound; None stores the
+    results to `result`.
+    """
+    _SlimProduct(e, product, result, accumulator_of(node), write, steps).emit()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A block of the depth: its first element, and how many it has."""
+
+    first: Index
+    depth: int
+
+
+class _SlimProduct:
+    """One product. Offsets are in elements of each buffer."""
+
+    def __init__(
+        self,
+        e: Elemental,
+        product: Product,
+        result: Buffer,
+        wide: DType,
+        write: Callable[[Indices], None] | None,
+        steps: Steps | None,
+    ):
+        self.e, self.b, self.product, self.result, self.wide, self.write = e, e.b, product, result, wide, write
+        b, columns, depth = self.b, product.column.size, product.depth.size
+        self.of_rows = steps is not None and positions_of_step(product.row, steps.partition) > 0
+        self.steps = steps
+        self.element = raw_type(b.types, wide)
+        self.lanes = b.vector_bits // (8 * wide.bytes)
+        self.block = NEAR_COLUMNS * DType.F32.bytes // (columns * wide.bytes) // self.lanes * self.lanes
+        self.columns = b.alloca(self.element, -(-depth // self.lanes) * self.lanes * columns, 64)
+        self.banded = write is not None or result.dtype is not wide
+        self.sums = b.alloca(self.element, BAND * columns, 64) if self.banded else None
+        self.coordinates: dict[int, Index] = {}
+
+    def emit(self) -> None:
+        b, p = self.b, self.product
+        loops, places = open_loops(b, p.outer, None if self.of_rows else self.steps)
+        offsets: list[Index] = [0, 0, 0]
+        for d, place in zip(p.outer, places, strict=True):
+            self.coordinates |= d.split(b, place)
+            offsets = [b.add(o, b.mul(place, s)) for o, s in zip(offsets, (d.lhs, d.rhs, d.out), strict=True)]
+        self.left, self.right, self.out = offsets
+        self._pack()
+        first, end = bounds(b, self.steps if self.of_rows else None, p.row.size)
+        if self.sums is None and p.depth.size <= self.block:
+            self._multiply(first, b.sub(end, first))
+        else:
+            with b.loop(first, end, BAND, unroll=Unroll.NONE) as band:
+                count = b.binary("minsi", b.materialize(b.sub(end, band.index)), BAND)
+                self._multiply(band.index, count)
+                if self.sums is not None:
+                    self._finish(band.index, count)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    def _parts(self, visit: Callable[[_Part], None]) -> None:
+        """Loops over blocks of the depth."""
+        size = self.product.depth.size
+        whole = size - size % self.block
+        if whole:
+            with self.b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
+                visit(_Part(loop.index, self.block))
+        if whole < size:
+            visit(_Part(whole, size - whole))
+
+    def _copies(self, part: _Part):
+        return self.b.pointer(self.columns, self.b.mul(part.first, self.product.column.size), self.element)
+
+    def _pack(self) -> None:
+        b, p = self.b, self.product
+        helper = SlimColumns(p.right.dtype, self.wide, self.lanes, b.fma_hardware)
+
+        def pack(part: _Part) -> None:
+            at = b.add(self.right, b.mul(part.first, p.depth.rhs))
+            places = [self._place(p.right, at), self._copies(part)]
+            helper.call(b, places, [p.column.size, part.depth, p.column.rhs, p.depth.rhs])
+
+        self._parts(pack)
+
+    def _place(self, buffer: Buffer, offset: Index):
+        return self.b.pointer(self.e.pointers[buffer.argument], offset, raw_type(self.b.types, buffer.dtype))
+
+    def _multiply(self, top: Index, count: Index) -> None:
+        """The sums of `count` rows from `top` on."""
+        b, p, columns = self.b, self.product, self.product.column.size
+        distances = (p.row.out, p.column.out) if self.sums is None else (columns, 1)
+        dense = distances[0] == columns and (columns == 1 or distances[1] == 1)
+        row = p.row.lhs * p.left.dtype.bytes
+        later = row >= LONG_ROW and row * p.row.size >= STREAMED
+        rows = rows_at_once(columns, b.vector_bits)
+        to = self._place(self.result, b.add(self.out, b.mul(top, p.row.out))) if self.sums is None else self.sums
+
+        def multiply(part: _Part) -> None:
+            rests = part.depth % self.lanes != 0
+            tile = SlimTile(p.left.dtype, self.wide, rows, columns, self.lanes, rests, dense, later, b.fma_hardware)
+            at = b.add(b.add(self.left, b.mul(top, p.row.lhs)), part.first)
+            adds = b.compare_integers("ne", b.materialize(part.first), b.materialize(0))
+            numbers = [count, part.depth, p.row.lhs, *distances, b.extui(adds, b.types.i64)]
+            tile.call(b, [self._place(p.left, at), self._copies(part), to], numbers)
+
+        self._parts(multiply)
+
+    def _finish(self, top: Index, count: Index) -> None:
+        """Round the sums of `count` rows from `top` on into the result, or pass them to `write`."""
+        b, p, dtype = self.b, self.product, self.result.dtype
+        assert self.sums is not None
+        with b.loop(0, count, unroll=Unroll.NONE) as row, b.loop(0, p.column.size, unroll=Unroll.NONE) as column:
+            at = b.add(b.mul(row.index, p.column.size), column.index)
+            value: Scalar = b.load(b.pointer(self.sums, at, self.element), self.element, self.wide.bytes)
+            value = narrow(b, self.wide, dtype, value)
+            place = b.add(top, row.index)
+            if self.write is not None:
+                found = self.coordinates | p.row.split(b, place) | p.column.split(b, column.index)
+                index = tuple(found.get(d, 0) for d in range(len(self.result.dims)))
+                b.remember((self.result, index, False), value)
+                self.write(index)
+            else:
+                target = b.add(self.out, b.add(b.mul(place, p.row.out), b.mul(column.index, p.column.out)))
+                b.store(flatten(encode(b, dtype, value))[0], self._place(self.result, target), dtype.bytes)
