@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +44,21 @@ class Emitter:
     shadow: Emitter | None = None
     alone: bool = False
     language: str = "llvm"
+
+
+Made = TypeVar("Made")
+
+
+def made_once(make: Callable[[Any, int], Made]) -> Callable[[Any, int], Made]:
+    """A method that makes one thing for each number of a device, also if threads ask for it at once."""
+    lock, found = threading.RLock(), functools.cache(make)
+
+    @functools.wraps(make)
+    def once(platform: Any, ordinal: int) -> Made:
+        with lock:
+            return found(platform, ordinal)
+
+    return once
 
 
 EmitFor = Callable[["KernelRequest"], Emitter]

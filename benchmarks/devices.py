@@ -1,8 +1,8 @@
 """Programs on a device against the host, in one process and in turn.
 
 `python -m testbed.benchmarks.devices [PLATFORM [PROGRAM]]`; the latter is a part of a program's name. A run on a device
-includes the copies of its inputs and results; `device` is its kernels alone. Then the cost of a launch, and two
-independent kernels on one queue and on two.
+includes the copies of its inputs and results; `device` is its kernels alone. Then the cost of a launch, of a
+program's kernels when it starts, first and again, and two independent kernels on one queue and on two.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,6 +23,7 @@ from ..backends.accelerator.launches import Launch
 from ..backends.base import CompileOptions
 from ..backends.device import LaunchDimensions
 from ..backends.registry import platform
+from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..formats.text.parser import parse_module
 from ..hlo.verify.verifier import verify
 from ..migration.choose import emit_for
@@ -88,13 +90,13 @@ GPT2 = Path(__file__).resolve().parent.parent / "examples" / "gpt2_block"
 RUNS = 15
 
 
-def compiled(name: str, text: str, stack: str) -> Any:
+def compiled(name: str, text: str, stack: str, cache: ObjectCache | None = DEFAULT_CACHE) -> Any:
     compiler, module = (
         platform(name).compiler(),
         parse_module(text if text.startswith("HloModule") else f"HloModule m\n{text}"),
     )
     verify(module)
-    options = CompileOptions()
+    options = CompileOptions(cache=cache)
     return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
 
 
@@ -184,6 +186,19 @@ def launches(name: str) -> None:
     print()
 
 
+def starts(name: str) -> None:
+    """The cost of a program's kernels at its first start and at its next ones, which load the device's binaries."""
+    text = (GPT2 / "module.hlo").read_text(encoding="utf-8")
+    compiled(name, PROGRAMS["sort"][0], "legacy")  # the driver's compiler is there
+    for stack in ("legacy", "mlir"):
+        with tempfile.TemporaryDirectory() as folder:
+            cache = ObjectCache(Path(folder))
+            seconds = [compiled(name, text, stack, cache) for _ in range(5)]
+        count = len(seconds[0].entries)
+        first, *later = [1e3 * made.timings["build"] / count for made in seconds]
+        print(f"start             {stack:7} {count} kernels: {first:.2f} ms each, from the cache {min(later):.2f} ms")
+
+
 def queues(name: str) -> None:
     """Two independent products, on one queue and on two."""
     text, _ = PROGRAMS["matmul 512"]
@@ -209,6 +224,7 @@ def main(arguments: list[str]) -> int:
         compare(name, stack, chosen)
     if not chosen:
         launches(name)
+        starts(name)
         queues(name)
     return 0
 

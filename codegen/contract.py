@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from .open_module import OpenModule
 from .options import Target
@@ -51,9 +51,35 @@ def decided(module: OpenModule, target: Target, text: str | None = None) -> str 
             continue
         inside = inside or DEFINE.match(line) is not None
         lines.append(line)
-    declared = (f"declare {kind} @{_fma(kind)}({kind}, {kind}, {kind})" for kind in sorted(kinds))
-    lines += [line for line in declared if f" @{line.partition('@')[2].partition('(')[0]}(" not in text]
+    lines += _declarations(kinds, text)
     return "\n".join(lines) + "\n" if changed else None
+
+
+def fused(text: str) -> str:
+    """A module in which products and sums of each block are FMAs by this rule, whatever the function's size.
+
+    For code whose next reader knows no `contract`, such as SPIR-V.
+    """
+    lines, body, kinds = list[str](), list[str](), set[str]()
+    inside = False
+    for line in text.splitlines():
+        if inside and line == "}":
+            lines += _decided_body(body, True, kinds)
+            body, inside = [], False
+        elif inside:
+            body.append(line)
+            continue
+        inside = inside or DEFINE.match(line) is not None
+        lines.append(line)
+    lines += _declarations(kinds, text)
+    return "\n".join(lines) + "\n"
+
+
+def _declarations(kinds: Collection[str], text: str) -> Iterator[str]:
+    """Of the functions for these types that a module does not declare yet."""
+    for kind in sorted(kinds):
+        if f"@{_fma(kind)}(" not in text:
+            yield f"declare {kind} @{_fma(kind)}({kind}, {kind}, {kind})"
 
 
 def _is_undecided(body: Sequence[str]) -> bool:
@@ -72,6 +98,8 @@ def _decided_body(body: Sequence[str], fuses: bool, kinds: set[str]) -> Iterator
     joined: dict[str, list[str]] = {}
     gone: set[str] = set()
     for line in body if fuses else ():
+        if LABEL.match(line):
+            products.clear()  # of other blocks
         found = _OP.match(line)
         if found is None or "contract " not in found[3]:
             continue

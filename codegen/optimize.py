@@ -72,7 +72,12 @@ def prepare(llvm_ir: str, options: EmitOptions) -> str:
     XLA:CPU. `llvm.arithmetic.fence` keeps two ops apart.
     """
     text = _with_function_attributes(llvm_ir, options)
-    return text if options.strict else _CONTRACTIBLE.sub(r"\1contract ", text)
+    return text if options.strict else contractible(text)
+
+
+def contractible(text: str) -> str:
+    """The module with the flag that lets floating adds and multiplies contract."""
+    return _CONTRACTIBLE.sub(r"\1contract ", text)
 
 
 _CONTRACTIBLE = re.compile(r"(= (?:fadd|fsub|fmul|fneg) )")

@@ -82,7 +82,8 @@ class Target:
     @property
     def has_fma(self) -> bool:
         """Whether it has instructions that multiply and add floats with one rounding."""
-        return self.architecture == "aarch64" or bool({"+fma", "+fma4", "+neon"} & set(self._feature_list()))
+        always = self.architecture.startswith(("aarch64", "amdgcn", "nvptx", "spirv"))
+        return always or bool({"+fma", "+fma4", "+neon"} & set(self._feature_list()))
 
     @property
     def integer_products(self) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions, Grouped
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .elemental import Elemental
+from .elemental import Elemental, Index
 from .group import Group
+from .group_columns import Columns, ColumnTile, columns_of
 from .group_convolution import ConvolutionTile, convolution_tiling
 from .group_crossing import SquareKernel, Squares, squares_of
 from .group_dot import Tile, Tiling, tiling_of
@@ -23,47 +28,68 @@ from .update import is_update
 def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions) -> Grouped | None:
     """Add the kernel's function to the module; None, and nothing is added, if groups cannot compute it."""
     probe = begin(ir.Module("probe", context=ir.Context()), request, options, ranged=False)
-    if not any(_forms(*probe, options)):
+    if _form(*probe, options) is None:
         return None
     e, leaves = begin(module, request, options, ranged=False)
-    rows, lanes, tiling, squares = _forms(e, leaves, options)
-    assert options.group is not None
+    form = _form(e, leaves, options)
+    assert options.group is not None and form is not None
     group = Group(e.code, options.group)
-    if squares is not None:
-        SquareKernel(e, squares, group).emit(lambda index: write_all(e, leaves, index))
-        made = Grouped(squares.steps, group.shape.across, group.shape.down, group.used)
-    elif tiling is not None:
-        kind = Tile if tiling.instruction.opcode is Op.DOT else ConvolutionTile
-        kind(e, tiling, group).emit(lambda index: write_all(e, leaves, index))
-        made = Grouped(tiling.steps, group.shape.across, group.shape.down, group.used)
+    across, down = group.shape.across, group.shape.down
+
+    def finish(index: Index) -> None:
+        write_all(e, leaves, index)
+
+    if isinstance(form, Rows):
+        emit_group_rows(e, leaves, form.graph, group, form.lanes)
+        steps, across, down = form.graph.grid.count, form.lanes, 1
     else:
-        assert rows is not None
-        emit_group_rows(e, leaves, rows, group, lanes)
-        made = Grouped(rows.grid.count, lanes, 1, group.used)
+        _KINDS[type(form)](e, form, group).emit(finish)
+        steps = form.steps
     e.code.root.builder.ret_void()
-    return made
+    return Grouped(steps, across, down, group.used)
 
 
-def _forms(
-    e: Elemental, leaves: list[Leaf], options: EmitOptions
-) -> tuple[RowGraph | None, int, Tiling | None, Squares | None]:
-    """(rows, the items for one) or tiles: of the product on which all results depend through elementwise ops only; or
-    squares of results that are read across.
-    """
+def _tile(e: Elemental, tiling: Tiling, group: Group) -> Tile:
+    return (Tile if tiling.instruction.opcode is Op.DOT else ConvolutionTile)(e, tiling, group)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """lanes: items that share a row."""
+
+    graph: RowGraph
+    lanes: int
+
+
+Form: TypeAlias = Rows | Columns | Squares | Tiling
+"""Rows; or columns or tiles of products on which all results depend through elementwise ops only; or squares of results
+that are read across.
+"""
+
+_KINDS: dict[type, Callable[[Elemental, Any, Group], ColumnTile | SquareKernel | Tile]] = {
+    Columns: ColumnTile,
+    Squares: SquareKernel,
+    Tiling: _tile,
+}
+
+
+def _form(e: Elemental, leaves: list[Leaf], options: EmitOptions) -> Form | None:
     shape = options.group
     assert shape is not None
     if any(not leaf.shape.size for leaf in leaves):
-        return None, 0, None, None
+        return None
     rows = find_rows(e, leaves, single=True)
     if rows is not None:
         lanes = lanes_of(rows, e, shape)
-        return (rows, lanes, None, None) if lanes else (None, 0, None, None)
+        return Rows(rows, lanes) if lanes else None
     found = groups_of(e, leaves)
     if len(found) != 1:
-        return None, 0, None, None
+        return None
     products, roots = products_of(e, found[0]), [leaf.instruction for leaf in leaves]
+    if products and products[0].opcode is Op.REDUCE:
+        return columns_of(e, products, shape)
     if products:
-        return None, 0, tiling_of(products[0], shape) or convolution_tiling(products[0], shape), None
+        return tiling_of(products[0], shape) or convolution_tiling(products[0], shape)
     if any(is_update(root) or (is_whole(root) and root not in e.leaves) for root in roots):
-        return None, 0, None, None
-    return None, 0, None, squares_of(e, roots, shape)
+        return None
+    return squares_of(e, roots, shape)

@@ -32,7 +32,7 @@ FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: float("-inf"), Op.MINIMUM:
 def lanes_of(rows: RowGraph, e: Elemental, shape: GroupShape) -> int:
     """The items of a group for a row, a power of two; 0 if groups cannot compute this kernel."""
     length, reductions = rows.grid.length, _over_rows(rows)
-    if length < FEWEST or not all(_has_neutral(Reducer(e, i, apart=False)) for i in reductions):
+    if length < FEWEST or not all(can_begin(Reducer(e, i, apart=False)) for i in reductions):
         return 0
     lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
     return lanes if _taken(rows, lanes) <= shape.memory else 0
@@ -42,7 +42,7 @@ def _over_rows(rows: RowGraph) -> list[Instruction]:
     return [i for i in rows.sources if i.opcode is Op.REDUCE and rows.roles[i] is Role.ROW]
 
 
-def _has_neutral(reducer: Reducer) -> bool:
+def can_begin(reducer: Reducer) -> bool:
     """Whether the items' parts may be combined in any order, and begin with what changes nothing."""
     if reducer.simple is None or reducer.count != 1:
         return False
@@ -54,7 +54,7 @@ def _has_neutral(reducer: Reducer) -> bool:
     return dtype is DType.PRED or dtype.bits >= 8
 
 
-def _neutral(reducer: Reducer, like: Register) -> Register:
+def begin_with(reducer: Reducer, like: Register) -> Register:
     """The value with which an item's part of a reduction begins."""
     assert reducer.simple is not None
     op, dtype = reducer.simple.opcode, reducer.dtypes[0]
@@ -100,7 +100,7 @@ def _emit_walk(e: GroupRows, walk: Walk) -> None:
     """A loop over an item's elements of the row, then the trees of its reductions."""
     reducers = [Reducer(e, reduce, apart=False) for reduce in walk.reduces]
     opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
-    begin = [_neutral(r, values[0]) for r, values in zip(reducers, opened, strict=True)]
+    begin = [begin_with(r, values[0]) for r, values in zip(reducers, opened, strict=True)]
     loop = e.open_lanes(begin)
     accumulators = regrouped(loop.carried, [[value] for value in begin])
     found = emit_body(e, walk, reducers, accumulators, last=True)
@@ -161,14 +161,14 @@ class GroupRows(RowElemental):
         chosen = code.branch(code.b.icmp_unsigned("<", group.across, group.across.type(few)))
         for reducer, array, target in zip(reducers, every, some, strict=True):
             places = [code.add(group.across, few * k) for k in range(lanes // few)]
-            target.write(group.across, _combined(reducer, array, places))
+            target.write(group.across, combined(reducer, array, places))
         chosen.otherwise()
         chosen.join((), ())
         group.barrier()
-        return [_combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
+        return [combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
 
 
-def _combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue]) -> Register:
+def combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue]) -> Register:
     """Values in a group's memory, combined in this order."""
     total = array.read(places[0])
     for place in places[1:]:

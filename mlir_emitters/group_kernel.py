@@ -13,6 +13,7 @@ from .builder import Builder
 from .elemental import Elemental
 from .graph import Buffer, KernelGraph, origin
 from .group import Group, parameter_types
+from .group_columns import ColumnKernel, column_blocks_of
 from .group_convolution import ConvolutionKernel
 from .group_crossing import CrossingKernel, crossing_tiles_of
 from .group_dot import TileKernel
@@ -41,7 +42,9 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
     kind, tiling_of = _TILES.get(products[0].opcode, (TileKernel, None)) if products else (TileKernel, None)
     tiling = tiling_of(products[0], shape) if tiling_of is not None else None
     crossing = crossing_tiles_of(groups[0], shape) if _is_nest(b, graph, groups) and not products else None
-    if not lanes and tiling is None and crossing is None:
+    reduces = bool(products) and products[0].opcode is Op.REDUCE
+    columns = column_blocks_of(products, shape) if reduces else None
+    if not lanes and tiling is None and crossing is None and columns is None:
         return None
     count = len(graph.arguments)
     attributes = {"arg_attrs": ir.ArrayAttr.get(argument_attributes(b, graph, 1))}
@@ -52,6 +55,9 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
         if tiling is not None:
             kind(e, tiling, group, lambda index: write_together(e, graph.results, index)).emit()
             made = Grouped(tiling.steps, shape.across, shape.down, group.used)
+        elif columns is not None:
+            ColumnKernel(e, columns, group, lambda index: write_together(e, graph.results, index)).emit()
+            made = Grouped(columns.steps, shape.across, shape.down, group.used)
         elif crossing is not None:
             kernel = CrossingKernel(e, crossing, group, graph.results)
             kernel.emit(lambda index: write_together(e, graph.results, index))

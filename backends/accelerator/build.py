@@ -7,7 +7,7 @@ from ...codegen.llvm import VERSIONS
 from .emitters import emitted_apart
 from .targets import DeviceTarget
 
-SETTINGS = "device 6: O2 without vectors and unrolling"
+SETTINGS = "device 7: O2 without vectors and unrolling; products, sums fused; addresses in chains"
 """The settings in words, a part of every cache key. Change them together."""
 
 

@@ -6,7 +6,9 @@ import re
 
 import llvmlite.binding as llvm
 
+from ...codegen.contract import fused
 from ...codegen.llvm import make_machine, parse
+from ...codegen.optimize import contractible
 from .addresses import with_chains
 from .members import with_members
 from .targets import DeviceTarget
@@ -15,10 +17,11 @@ from .targets import DeviceTarget
 def emit(text: str, target: DeviceTarget) -> bytes:
     """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
     machine = make_machine(target.target)
-    module = optimized(parse(text), target, machine)
+    module = optimized(parse(contractible(text)), target, machine)
     plain = _SCOPES.sub("", str(module))
-    if target.chains:  # what is the same in each turn of a loop leaves it in the second round
+    if target.chains:  # what is the same in each turn of a loop leaves it in the second round, which breaks some chains
         module = optimized(parse(with_chains(with_members(plain))), target, machine)
+        module = parse(fused(with_chains(str(module), "at")))
     elif plain != str(module):
         module = parse(plain)
     return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)

@@ -75,6 +75,7 @@ SPIRV = DeviceTarget(
     declarations="declare spir_func i64 @_Z13get_global_idj(i32)\n",
     chains=True,
     sized=" !reqd_work_group_size !{{i32 {across}, i32 {down}, i32 1}}",
+    group=1024,  # a CPU runs a group as one loop
     row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
     # One vector of a CPU a row: more items are a loop between each two barriers.
     groups=GroupShape(lanes=16, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15),

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ...hlo.dtypes import COMPLEX, INTEGER, DType
 from .complex_helpers import COMPLEX_FUNCTIONS
+from .contract import MULTIPLY_ADD
 from .float_formats import FORMATS
 from .real_helpers import REAL_FUNCTIONS
 from .types import NARROW, c_type
@@ -370,7 +371,13 @@ REAL_WORDS: dict[DType, dict[str, str]] = {
 
 
 def _paragraphs() -> Iterator[str]:
-    texts = [BITS, NARROW_FUNCTIONS, *map(_small, FORMATS), *map(_of_narrow, sorted(NARROW, key=lambda d: d.value))]
+    texts = [
+        BITS,
+        MULTIPLY_ADD,
+        NARROW_FUNCTIONS,
+        *map(_small, FORMATS),
+        *map(_of_narrow, sorted(NARROW, key=lambda d: d.value)),
+    ]
     texts += [ORDER_F64, _filled(ORDER, d="f32", T="float", bits="tb_f32_bits(x)", sign="INT64_C(0x80000000)")]
     texts += [_integer(d) for d in sorted(INTEGER, key=lambda d: d.value)]
     texts.append(MULHI_U64)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...codegen.options import EmitOptions, EmittedModule
 from ...planning.plan import KernelRequest
+from .contract import fused
 from .helpers import runtime
 from .kernel import emit_kernel, missing
 
@@ -15,7 +16,8 @@ def kernels_text(requests: Sequence[KernelRequest], options: EmitOptions, linkag
     errors = missing(requests)
     if errors:
         raise errors[0]
-    text = "\n".join(linkage + emit_kernel(request, options.strict) for request in requests)
+    made = [linkage + emit_kernel(request, options.strict) for request in requests]
+    text = "\n".join(made if options.strict else map(fused, made))
     return f"{runtime(text)}\n{text}"
 
 

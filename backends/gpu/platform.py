@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..accelerator.compiler import DeviceCompiler
 from ..accelerator.targets import DeviceTarget
-from ..base import Platform
+from ..base import Platform, made_once
 from ..device import Capability
 from ..transfers import GenericTransferManager
 from .driver import Driver, NoDevice, device_count
@@ -45,7 +45,7 @@ class GpuPlatform(Platform):
         self.check_ordinal(ordinal)
         return self._executors(ordinal)
 
-    @functools.cache  # noqa: B019  # platforms live as long as the process
+    @made_once
     def _executors(self, ordinal: int) -> GpuStreamExecutor:
         driver = self._driver
         assert isinstance(driver, Driver)

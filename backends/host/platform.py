@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import platform as machine
 from collections.abc import Sequence
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ...codegen.load import load
 from ...codegen.threads import processors
-from ..base import Platform
+from ..base import Platform, made_once
 from ..blocks import Blocks
 from ..device import (
     AllocatorStatistics,
@@ -117,7 +116,7 @@ class HostPlatform(Platform):
         self.check_ordinal(ordinal)
         return self._executors(ordinal)
 
-    @functools.cache  # noqa: B019  # platforms live as long as the process
+    @made_once
     def _executors(self, ordinal: int) -> HostStreamExecutor:
         return HostStreamExecutor(self, ordinal)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 from ...formats.text.parser import parse_module
 from ...hlo.errors import TestbedError
 from ...hlo.ir import Module
 from ...hlo.verify.verifier import verify
-from ..base import CompileOptions, Compiler, EmitFor, InputError, Platform
+from ..base import CompileOptions, Compiler, EmitFor, InputError, Platform, made_once
 from ..device import Capability
 from ..transfers import GenericTransferManager
 from .device import InterpreterStreamExecutor
@@ -55,7 +53,7 @@ class InterpreterPlatform(Platform):
         self.check_ordinal(ordinal)
         return self._executors(ordinal)
 
-    @functools.cache  # noqa: B019  # platforms live as long as the process
+    @made_once
     def _executors(self, ordinal: int) -> InterpreterStreamExecutor:
         return InterpreterStreamExecutor(self, ordinal)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
 from ..accelerator.compiler import DeviceCompiler
 from ..accelerator.targets import SPIRV
-from ..base import Platform
+from ..base import Platform, made_once
 from ..device import Capability
 from ..transfers import GenericTransferManager
 from .executor import OpenClStreamExecutor
@@ -32,7 +30,7 @@ class OpenClPlatform(Platform):
         self.check_ordinal(ordinal)
         return self._executors(ordinal)
 
-    @functools.cache  # noqa: B019  # platforms live as long as the process
+    @made_once
     def _executors(self, ordinal: int) -> OpenClStreamExecutor:
         return OpenClStreamExecutor(self, devices()[0][ordinal], SPIRV, ordinal)
 

@@ -1,11 +1,13 @@
 """The platform c: C99 from the Plan agrees with the evaluator here, and on another processor under an emulator."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ...backends.base import AheadOptions, CompileOptions
+from ...backends.c.contract import fused
 from ...backends.c.helpers import _functions, runtime
 from ...backends.c.kernel import RULES
 from ...backends.c.program import kernels_text
@@ -34,6 +36,15 @@ from ..support.ahead_programs import PROGRAMS, physical, program
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 OPTIONS = EmitOptions.host()
+
+AXPY = """HloModule m
+ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  s = f32[8] multiply(p, q)
+  ROOT r = f32[8] add(s, p)
+}
+"""
 
 
 def agree(module, inputs, flags="c"):
@@ -189,6 +200,40 @@ def test_the_file_of_a_program_does_not_depend_on_the_process():
     assert kernels_text(requests, OPTIONS) == kernels_text(plan(program("results")).emitted, OPTIONS)
     stages = dict(compile_module(module, Flags.parse("c"), CompileOptions(cache=None, keep_stages=True)).stages)
     assert stages["c.1.c"] == kernels_text(requests, OPTIONS) and ".text" in stages["c.2.s"]
+
+
+CONTRACTED = {
+    "a product on the left": (["v1 = a1 * a2", "v2 = v1 + a3"], ["v2 = tb_mad_f32(a1, a2, a3)"]),
+    "two products: the left one": (
+        ["v1 = a1 * a2", "v2 = a3 * a4", "v3 = v1 + v2"],
+        ["v2 = a3 * a4", "v3 = tb_mad_f32(a1, a2, v2)"],
+    ),
+    "a product with two uses stays": (
+        ["v1 = a1 * a2", "v2 = v1 + a3", "v3 = v1 - v2"],
+        ["v1 = a1 * a2", "v2 = v1 + a3", "v3 = v1 - v2"],
+    ),
+    "a difference from a product": (["v1 = a1 * a2", "v2 = v1 - a3"], ["v2 = tb_mad_f32(a1, a2, -a3)"]),
+    "a product is taken away": (["v1 = a1 * (-0x1p+0f)", "v2 = a3 - v1"], ["v2 = tb_mad_f32(-a1, (-0x1p+0f), a3)"]),
+}
+"""What is declared as `const float` → the same after contraction, as LLVM does it (tests/codegen/test_contract.py)."""
+
+
+@pytest.mark.parametrize("name", CONTRACTED)
+def test_products_and_sums_contract_as_in_llvm(name):
+    given, wanted = ([f"  const float {line};" for line in lines] for lines in CONTRACTED[name])
+    assert fused("\n".join(["void f() {", *given, "}"])).splitlines() == ["void f() {", *wanted, "}"]
+
+
+@pytest.mark.parametrize("between", ["  if (a3 > 0) {", "  a1 = a3;", "  arg0[0] = a3;"])
+def test_a_product_joins_no_sum_behind_a_change(between):
+    text = f"void f() {{\n  const float v1 = a1 * a2;\n{between}\n  const float v2 = v1 + a3;\n}}\n"
+    assert fused(text) == text
+
+
+def test_strict_programs_contract_nothing():
+    requests = plan(parse_module(AXPY)).emitted
+    assert "tb_mad_f32(" in kernels_text(requests, OPTIONS)
+    assert "tb_mad" not in kernels_text(requests, replace(OPTIONS, strict=True))
 
 
 def test_without_a_compiler_there_is_one_line(monkeypatch, tmp_path):

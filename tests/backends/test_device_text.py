@@ -10,7 +10,7 @@ from ...backends.accelerator.addresses import with_chains
 from ...backends.accelerator.emitters import emitted_apart
 from ...backends.accelerator.items import forms, work_of
 from ...backends.accelerator.legal import legal
-from ...backends.accelerator.targets import SPIRV
+from ...backends.accelerator.targets import SPIRV, amdgcn, nvptx
 from ...backends.accelerator.text import Work, device_text, entry_name
 from ...backends.base import CompileOptions
 from ...backends.device import BackendError
@@ -61,6 +61,26 @@ def test_each_element_is_an_item(stack):
         assert work.extent == form.result_shapes[0].size and work.each == 1
         code = emitted_apart(device_text(module.llvm_ir, [work], SPIRV), SPIRV)
         assert code.startswith(MAGIC) and entry_name(form.name).encode() in code
+
+
+FUSED = """define spir_kernel void @k(ptr addrspace(1) %p) {
+entry:
+  %a = load float, ptr addrspace(1) %p, align 4
+  %product = fmul float %a, %a
+  %sum = fadd float %product, 1.0
+  store float %sum, ptr addrspace(1) %p, align 4
+  ret void
+}
+"""
+
+
+def test_products_and_sums_of_devices_are_fused():
+    """SPIR-V has no flag that lets a device do it."""
+    words = memoryview(emitted_apart(FUSED, SPIRV)).cast("I").tolist()
+    assert not {133, 129} & {word & 0xFFFF for word in words[5:] if word >> 16 == 5}, "no OpFMul, no OpFAdd"
+    text = emitted_apart(FUSED.replace("spir_kernel", "ptx_kernel"), nvptx("sm_80")).decode()
+    assert "fma.rn.f32" in text and "mul.f32" not in text
+    assert SPIRV.target.has_fma and nvptx("sm_80").target.has_fma and amdgcn("gfx942").target.has_fma
 
 
 def test_blocks_of_a_module_have_numbers_of_their_own():
@@ -129,6 +149,45 @@ def test_a_sum_in_an_address_is_a_chain_with_the_loops_part_at_its_end():
     assert first == "%to.3.1 = getelementptr float, ptr addrspace(1) %p, i64 %row"
     assert second == "%3 = getelementptr float, ptr addrspace(1) %to.3.1, i64 %1"
     assert str(parse(made)) and with_chains(made) == made
+
+
+SCALED = """define void @f(ptr addrspace(1) %p, i64 %n, i64 %m) {
+entry:
+  %1 = getelementptr float, ptr addrspace(1) %p, i64 %n
+  br label %loop
+
+loop:                                             ; preds = %loop, %entry
+  %2 = phi i64 [ %9, %loop ], [ 0, %entry ]
+  %3 = add nsw i64 %2, %m
+  %4 = mul nsw i64 %3, 12
+  %5 = getelementptr i8, ptr addrspace(1) %1, i64 %4
+  %6 = getelementptr i8, ptr addrspace(1) %5, i64 64
+  %7 = getelementptr i8, ptr addrspace(1) %5, i64 3
+  store float 1.0, ptr addrspace(1) %6, align 4
+  store i8 1, ptr addrspace(1) %7, align 1
+  %8 = getelementptr i8, ptr addrspace(1) %5, i64 %2
+  store i8 1, ptr addrspace(1) %8, align 1
+  %9 = add nuw nsw i64 %2, 1
+  %10 = icmp eq i64 %9, 16
+  br i1 %10, label %end, label %loop
+
+end:                                              ; preds = %loop
+  ret void
+}
+"""
+
+
+def test_a_multiple_of_a_sum_is_a_chain_in_elements_without_a_base_that_addresses_share():
+    made = with_chains(SCALED)
+    lines = [line.strip() for line in made.splitlines()]
+    assert "%5 = getelementptr float, ptr addrspace(1) %to.5.1, i64 %to.5.2.times" in lines
+    assert "%to.5.2.times = mul i64 %2, 3" in lines and "%to.5.1.times = mul i64 %m, 3" in lines
+    shared = [line for line in lines if line.startswith(("%to.6.", "%6 "))]
+    assert shared[0] == "%to.6.1 = getelementptr float, ptr addrspace(1) %1, i64 16", "what is constant comes first"
+    assert shared[-1] == "%6 = getelementptr float, ptr addrspace(1) %to.6.2, i64 %to.6.3.times"
+    assert "%7 = getelementptr i8, ptr addrspace(1) %5, i64 3" in lines, "no number of elements"
+    assert "%8 = getelementptr i8, ptr addrspace(1) %5, i64 %2" in lines
+    assert str(parse(made)) and str(parse(with_chains(str(parse(made)), "at")))
 
 
 def test_extrema_keep_a_nan():

@@ -160,7 +160,48 @@ TRANSPOSITIONS = {
 }
 """Name → a program that reads across its results."""
 
+SUMS_OF_COLUMNS = """HloModule m
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+max { d = f32[] parameter(0)
+ e = f32[] parameter(1)
+ ROOT f = f32[] maximum(d, e) }
+ENTRY e {
+ p = f32[3,21,13] parameter(0)
+ q = f32[3,13] parameter(1)
+ z = f32[] constant(1.5)
+ low = f32[] constant(-inf)
+ x = f32[3,21,13] exponential(p)
+ s = f32[3,13] reduce(x, z), dimensions={1}, to_apply=add
+ t = f32[3,13] reduce(p, low), dimensions={1}, to_apply=max
+ u = f32[3,13] multiply(s, q)
+ ROOT r = f32[3,13] add(u, t)
+}
+"""
+
+COLUMNS = {
+    "columns": reduction("f32", "add", "40,8", "0", "0", "8"),
+    "columns and a beginning": reduction("f32", "add", "40,8", "0", "2.5", "8"),
+    "odd columns": reduction("f32", "add", "41,9", "0", "0", "9"),
+    "few odd rows": reduction("f32", "add", "5,9", "0", "0", "9"),
+    "a dimension between": reduction("f32", "add", "3,17,9", "1", "0", "3,9"),
+    "the outer dimensions": reduction("f32", "add", "3,7,9", "0,1", "0", "9"),
+    "every second dimension": reduction("f32", "add", "3,4,7,9", "0,2", "0", "4,9"),
+    "columns across": reduction("f32", "add", "9,40", "1", "0", "9").replace("p = f32[9,40]", "p = f32[9,40]{0,1}"),
+    "greatest of columns": reduction("f32", "maximum", "37,11", "0", "-inf", "11"),
+    "columns of integers": reduction("s32", "add", "37,11", "0", "-7", "11"),
+    "columns of bytes": reduction("u8", "multiply", "33,10", "0", "1", "10"),
+    "columns of truth values": reduction("pred", "or", "36,9", "0", "false", "9"),
+    "columns of complex numbers": reduction("c64", "add", "40,9", "0", "(1,2)", "9"),
+    "columns of bf16": reduction("bf16", "add", "48,9", "0", "0", "9"),
+    "columns of f64": reduction("f64", "add", "48,9", "0", "0", "9"),
+    "two sums of the same columns": SUMS_OF_COLUMNS,
+}
+"""Name → a program that reduces columns."""
+
 PROGRAMS = {
+    **COLUMNS,
     **CONVOLUTIONS,
     **TRANSPOSITIONS,
     "sum with a beginning": reduction("f32", "add", "7,64", "1", "2.5", "7"),
@@ -259,7 +300,9 @@ def test_what_is_beside_an_image_is_no_term(name: str, stack: str):
 
 OTHERS = {
     "a short row": reduction("f32", "add", "9,31", "1", "0", "9"),
-    "columns": reduction("f32", "add", "40,9", "0", "0", "9"),
+    "few rows of columns": reduction("f32", "add", "3,9", "0", "0", "9"),
+    "columns of differences": reduction("f32", "subtract", "40,9", "0", "0", "9"),
+    "columns of narrow integers": reduction("s4", "add", "40,9", "0", "0", "9"),
     "a difference": reduction("f32", "subtract", "4,40", "1", "0", "4"),
     "sums of narrow integers": reduction("s4", "add", "4,40", "1", "0", "4"),
     "few rows": product("7,8", "8,12", "7,12", PLAIN),
@@ -305,6 +348,32 @@ def test_a_result_may_lie_on_the_operand_of_its_row(stack: str):
     inputs = _inputs(module)
     (found,), (wanted,) = executable.execute(inputs), evaluate(module, inputs)
     np.testing.assert_allclose(found, wanted, rtol=2e-6)
+
+
+COLUMNS_IN_PLACE = """HloModule m, input_output_alias={ {}: (1, {}, may-alias) }
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY e {
+ p = f32[21,13] parameter(0)
+ q = f32[13] parameter(1)
+ z = f32[] constant(0)
+ s = f32[13] reduce(p, z), dimensions={0}, to_apply=add
+ ROOT r = f32[13] add(s, q)
+}
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_columns_may_lie_on_what_is_added_to_them(stack: str):
+    """The last group also reads columns of the one before it, and writes its own only."""
+    module, executable = _compiled(COLUMNS_IN_PLACE, stack)
+    (request,) = executable.plan.emitted
+    assert {*request.operands} & {*request.results}, "columns on their operand"
+    assert executable.entries[request.name].work.group is not None
+    inputs = _inputs(module)
+    (found,), (wanted,) = executable.execute(inputs), evaluate(module, inputs)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-5)
 
 
 def test_devices_have_groups_where_items_can_wait():

@@ -1,9 +1,12 @@
 """backends/: the registry, the interpreter as a back end, transfers and streams."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
-from ...backends.base import BackendError, CompileOptions
+from ...backends.base import BackendError, CompileOptions, made_once
 from ...backends.interpreter.platform import InterpreterPlatform
 from ...backends.registry import platform, platforms, register_platform, unregister_platform
 from ...formats.text.parser import parse_module
@@ -56,6 +59,31 @@ def test_platforms_are_found_by_name_and_made_once():
         platform("hots")
     with pytest.raises(BackendError, match=r"unknown platform 'zzz'.*known: c, cuda, host, interpreter, opencl, rocm"):
         platform("zzz")
+
+
+def test_threads_that_ask_at_once_get_one_device():
+    """Of two executors, one would not know the other's blocks."""
+    begun, made = threading.Barrier(4), []
+
+    class Slow(InterpreterPlatform):
+        @made_once
+        def _executors(self, ordinal):
+            made.append(ordinal)
+            time.sleep(0.05)
+            return object()
+
+    slow, found = Slow(), []
+
+    def ask():
+        begun.wait(10)
+        found.append(slow.executor(1))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1] and len(found) == 4 and len(set(map(id, found))) == 1
 
 
 def test_others_may_register():

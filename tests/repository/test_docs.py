@@ -18,6 +18,7 @@ from typing import NamedTuple
 import click
 import pytest
 
+from ...backends.registry import platforms, unregister_platform
 from ...cli.main import COMMANDS
 from ...tools.python.link_package import link_package
 from ...tools.run_tests import parse_arguments
@@ -96,8 +97,17 @@ def test_the_documents_hold_blocks_of_every_kind():
     assert not {block.id for block in BLOCKS if block.language in ("bash", "shell", "console", "py")}
 
 
+@pytest.fixture
+def platforms_as_before():
+    """Unregister the platforms that a block registers: another test of the process may use the name."""
+    before = set(platforms())
+    yield
+    for name in set(platforms()) - before:
+        unregister_platform(name)
+
+
 @some("python")
-def test_python_blocks_run(block, tmp_path, monkeypatch):
+def test_python_blocks_run(block, tmp_path, monkeypatch, platforms_as_before):
     monkeypatch.chdir(tmp_path)
     exec(compile("\n" * block.line + block.text, ROOT / block.document, "exec"), {"__name__": "__main__"})
 
