@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -44,7 +43,7 @@ from ..hlo.opset_rows import ALGORITHM_ULP, Family
 from .bounds import NONE, Bound, Error, Tolerance, errors_of_each, folded, join, op_ulp, own_error
 from .comparison import disagreeing
 from .fold_lengths import fold_length, largest_operand
-from .sums import CHOICES, Sums, is_sum, sum_of
+from .sums import CHOICES, FINITE, Sums, is_sum, sum_of
 
 RUNS = 24
 """The first `2 * CHOICES` make the same choice everywhere, the others draw for each element."""
@@ -113,7 +112,7 @@ def _nearest(value: np.ndarray, found: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class _Choices:
-    """The choices of one run, by its number. The first two take every error upwards and downwards."""
+    """The choices of one run, by its number."""
 
     def __init__(self, errors: dict[Instruction, Error], number: int, rounding: bool):
         self.errors, self.number, self.rounding = errors, number, rounding
@@ -138,7 +137,7 @@ class _Choices:
         return run
 
     def _draw(self, shape: tuple[int, ...]) -> np.ndarray:
-        if self.number < len(_SIGNS):
+        if self.number in _SIGNS:
             return np.full(shape, _SIGNS[self.number])
         return self.random.uniform(-1, 1, shape)
 
@@ -237,8 +236,8 @@ class _Choices:
             sums = Sums.of(i, leaf, run, operands)
             steps, size = self._steps(i, dtype), sums.magnitude(dtype)
             value = self._off(leaves[leaf], steps, size)
-            sums = replace(sums, finite=self._off(sums.finite, steps, size))
-            leaves[leaf] = sums.chosen(value, steps, self._choice)
+            changed = sums.within(self._off(sums.finite, steps, size), steps * size, dtype)
+            leaves[leaf] = changed.chosen(value, steps, self._choice)
         return tuple(leaves) if isinstance(result, tuple) else leaves[0]
 
     def _steps(self, i: Instruction, dtype: DType) -> float:
@@ -261,7 +260,8 @@ class _Choices:
         return exactly
 
 
-_SIGNS = (1.0, -1.0)
+_SIGNS = {0: 1.0, 1: -1.0, FINITE: 1.0, CHOICES + FINITE: -1.0}
+"""Runs that take every error upwards, or downwards: of sums as they are, and of those of all finite terms."""
 _NARROW = (DType.F16, DType.BF16)
 _FOLDED = frozenset({Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER, Op.SIGN, Op.FLOOR, Op.CEIL})
 """Ops that LLVM computes in the narrow type itself where operands are constants."""

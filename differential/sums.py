@@ -1,22 +1,26 @@
 """What of the terms of a sum decides which results its orders have: their magnitudes, signs, infinities and NaN.
 
-Each of these is the same sum of other operands, so the oracle's own function of the instruction computes it.
+Each of these is the same sum of other operands, so the oracle's own function of the instruction computes it: that of the
+widened instruction for types narrower than f64, whose own sums would overflow or round.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import cycle
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ..evaluator.evaluator import evaluate
 from ..hlo.dtypes import FROM_NUMPY, DType
-from ..hlo.ir import Computation, Instruction
+from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
+from ..hlo.widen import wide_array, widened
+from ..passes.rewriting import callees_first
 from .bounds import fold_region
 
 PRODUCTS = (Op.DOT, Op.CONVOLUTION, Op.RAGGED_DOT)
@@ -51,6 +55,8 @@ Draw = Callable[[int, tuple[int, ...]], np.ndarray]
 
 CHOICES = 5
 """Of a sum that may overflow: those of `_others`, or as it is."""
+FINITE = 3
+"""The choice of all finite terms together."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Sums:
     """Sums of some of the terms of each element of a result, in f64 or c128, part by part.
 
     positive, negative: of the magnitudes of the finite terms of one sign. endless: of the infinite terms and NaN, with
-    small numbers for the others. finite: of all finite terms, without overflow; NaN where that is not known.
+    small numbers for the others. finite: of all finite terms, without overflow.
     """
 
     positive: np.ndarray
@@ -71,24 +77,27 @@ class Sums:
         type, it is that number: no partial sum of an order whose sum is finite is larger.
         """
         parts = (self.positive.real, self.positive.imag, self.negative.real, self.negative.imag)
+        largest = float(ml_dtypes.finfo(dtype.component.numpy).max)
         with np.errstate(over="ignore"):
             size = np.asarray(sum(np.abs(p) for p in parts))
-        return np.where(np.isfinite(size), size, float(ml_dtypes.finfo(dtype.component.numpy).max))
+        return np.where(size <= largest, size, largest)
 
     @staticmethod
     def of(i: Instruction, leaf: int, run: Callable[..., Any], operands: Sequence[Any]) -> Sums:
-        """run: the oracle's function of the instruction."""
+        """run: the oracle's function of the instruction. It serves f64 and c128; other types have room in these."""
+        wide = _in_double(i)
+        given = operands if wide is None else [_wide(x, o.shape.dtype) for x, o in zip(operands, i.operands)]
 
         def total(*changes: Change) -> np.ndarray:
-            changed = [_changed(x, change) for x, change in zip(operands, cycle(changes))]
-            result = run(*changed)
+            changed = [_changed(x, change) for x, change in zip(given, cycle(changes))]
+            result = (wide or run)(*changed)
             found = result[leaf] if isinstance(result, tuple) else result
             return np.asarray(found).astype(np.complex128 if found.dtype.kind == "c" else np.float64)
 
-        endless, shift = total(_endless), _shift(i, leaf)
+        endless, shift = total(_endless), 0 if wide else _SHIFT[i.opcode in PRODUCTS]
         finite = total(lambda x: _scaled(x, -shift))
         for _ in operands[:2] if i.opcode in PRODUCTS else operands[:1]:
-            finite = finite * 2.0**shift if shift else np.full(finite.shape, np.nan)
+            finite = finite * 2.0**shift
         if i.opcode not in PRODUCTS:
             return Sums(total(_positive), total(_negative), endless, finite)
         if i.shape.dtype.is_complex:
@@ -100,6 +109,20 @@ class Sums:
             endless,
             finite,
         )
+
+    def within(self, finite: np.ndarray, error: np.ndarray, dtype: DType) -> Sums:
+        """The same with other sums of all finite terms, which are off by up to `error`: where the sum of an order may be
+        finite, they go no further than the largest number, so that sums up to it are found.
+        """
+        if dtype.is_complex:
+            whole = np.empty_like(finite)
+            for part in ("real", "imag"):
+                exact = replace(self, finite=getattr(self.finite, part))
+                setattr(whole, part, exact.within(getattr(finite, part), error, dtype.component).finite)
+            return replace(self, finite=whole)
+        largest = float(ml_dtypes.finfo(dtype.numpy).max)
+        near = np.abs(self.finite) - error <= largest
+        return replace(self, finite=np.where(near, np.clip(finite, -largest, largest), finite))
 
     def chosen(self, value: np.ndarray, error: float, draw: Draw) -> np.ndarray:
         """The value, or what another order makes of it. error: relative to the magnitude. draw: makes the choices."""
@@ -126,7 +149,7 @@ class Sums:
             (rises | (settled & up), np.inf),
             (falls | (settled & down), -np.inf),
             ((rises & down) | (falls & up) | (settled & up & down), np.nan),
-            (settled & (up | down) & ~np.isnan(self.finite), self.finite),
+            (settled & (up | down), self.finite),
         ]
 
 
@@ -165,12 +188,30 @@ def _scaled(x: np.ndarray, exponent: int) -> np.ndarray:
     return _finite(x) * np.asarray(2.0**exponent, x.dtype)
 
 
-def _shift(i: Instruction, leaf: int) -> int:
-    """The exponent by which each operand is made smaller, so that no sum overflows; 0 in types that have no room."""
-    dtype = [shape for _, shape in i.shape.leaves()][leaf].dtype.component
-    most = math.frexp(float(ml_dtypes.finfo(dtype.numpy).max))[1]
-    return next((by[i.opcode in PRODUCTS] for exponent, by in _SHIFTS if most >= exponent), 0)
+_SHIFT = (40, 520)
+"""The exponents by which each operand of f64 is made smaller, so that no sum overflows: in sums of elements, of products.
+"""
 
 
-_SHIFTS = ((1024, (40, 520)), (127, (40, 70)), (16, (8, 12)))
-"""(Exponent of the largest finite number, (shift in sums of elements, in sums of products)). f16 loses small terms."""
+@lru_cache(maxsize=64)
+def _in_double(i: Instruction) -> Callable[..., Any] | None:
+    """The instruction in double precision, on operands of which none is rounded; None if it has no narrower type."""
+    parameters = tuple(
+        Instruction(Op.PARAMETER, f"operand.{n}", o.shape, (), {"parameter_number": n})
+        for n, o in enumerate(i.operands)
+    )
+    made = i.replace(operands=parameters)
+    entry = Computation("sum", (*parameters, made), made)
+    module = widened(Module("sum", callees_first(entry), entry))
+    if module.entry.root.shape == i.shape:
+        return None
+
+    def run(*operands: Any) -> Any:
+        results = evaluate(module, operands, flush_subnormals=False)
+        return tuple(results) if i.shape.is_tuple else results[0]
+
+    return run
+
+
+def _wide(x: Any, dtype: DType) -> Any:
+    return x if isinstance(x, tuple) or x is None else wide_array(x, dtype)

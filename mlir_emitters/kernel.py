@@ -107,7 +107,7 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
             return False
         nests += [] if products else group
     roots = {sort.uncut(origin(result)).writer: result for result in nests}
-    special = [(node, result) for node, result in roots.items() if node is not None and has_own_loops(b, node)]
+    special = [(node, result) for node, result in roots.items() if has_loops_apart(b, node, result, results)]
     if special:
         return len(roots) == 1 and all(_root_takes_steps(b, node, result, partition) for node, result in special)
     if not nests or b.by_element or is_linear(nests):
@@ -189,7 +189,7 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer], steps: Steps | None = 
         source = sort.uncut(origin(result))
         if (
             source.writer is not None
-            and has_own_loops(e.b, source.writer)
+            and has_loops_apart(e.b, source.writer, result, results)
             and (result.dims or source.writer.opcode is Op.SCATTER)
         ):
             special.setdefault(source.writer, []).append((source, result))
@@ -400,3 +400,15 @@ _BY_ELEMENT = frozenset({Op.CONCATENATE, Op.DOT})
 def has_own_loops(b: Builder, node: Node) -> bool:
     """Whether a root is emitted by its row of ROOTS."""
     return node.opcode in ROOTS and not (b.by_element and node.opcode in _BY_ELEMENT)
+
+
+def has_loops_apart(b: Builder, node: Node | None, result: Buffer, results: Sequence[Buffer]) -> bool:
+    """Whether a result is emitted by its root's row of ROOTS. A concatenate beside a result of its shape and layout is
+    not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before one is stored.
+    """
+    if node is None or not has_own_loops(b, node):
+        return False
+    return node.opcode is not Op.CONCATENATE or not any(
+        r is not result and r.writer is not None and (r.dims, r.strides) == (result.dims, result.strides)
+        for r in results
+    )

@@ -1,7 +1,7 @@
 """What a program is drawn for: one opcode, or two of which the second reads the first, as passes rewrite them.
 
 Ops drawn one by one meet as a given pair once in some ten thousand programs, and a group of types that few ops take as
-rarely. So half of all programs draw these without weights.
+rarely. So two of three programs draw these without weights.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from .source import Source
 from .table import drawable, grow_op
 from .values import Value
 
-ONE_PERCENT, PAIR_PERCENT = 25, 30
+ONE_PERCENT, PAIR_PERCENT = 25, 40
 """Programs drawn for one opcode, and for a pair."""
+
+AGAIN_PERCENT = 50
+"""Programs with a pair that have a second one in place of ops that are drawn by weight."""
+
+ALONE_PERCENT = 70
+"""Pairs whose first result only the second op reads: many rewrites ask for that."""
 
 UNFOCUSED = frozenset({Family.RNG, Family.ASYNC, Family.COLLECTIVE})
 """Families whose ops compute nothing of their own, or the same for all types."""
@@ -28,11 +34,19 @@ FOLDING = (Op.REDUCE, Op.REDUCE_WINDOW, Op.DOT, Op.CONVOLUTION)
 COMPUTING = (Op.NEGATE, Op.ABS, Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.SELECT)
 BOUNDING = (Op.SIGN, Op.DIVIDE, Op.REMAINDER, Op.POWER, Op.MAXIMUM, Op.MINIMUM, Op.CLAMP)
 DECIDING = (Op.NOT, Op.COMPARE, Op.AND, Op.OR, Op.SELECT, Op.CONVERT)
+SPLAT = (Op.CONSTANT,)
+BY_NUMBERS = (
+    *(Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER, Op.POWER, Op.MAXIMUM, Op.MINIMUM, Op.COMPARE),
+    *(Op.AND, Op.OR, Op.XOR, Op.SHIFT_LEFT, Op.SHIFT_RIGHT_ARITHMETIC, Op.SHIFT_RIGHT_LOGICAL),
+)
 COMPLEX = (Op.COMPLEX, Op.REAL, Op.IMAG)
 
 READ_BY: tuple[tuple[int, tuple[Op, ...], tuple[Op, ...]], ...] = (
-    (4, MOVING, (*MOVING, *PLACED, *FOLDING)),
-    (4, COMPUTING, (*COMPUTING, *BOUNDING)),
+    (5, MOVING, MOVING),
+    (3, MOVING, (*PLACED, *FOLDING)),
+    (4, COMPUTING, COMPUTING),
+    (5, COMPUTING, BOUNDING),
+    (3, SPLAT, BY_NUMBERS),
     (2, DECIDING, (*DECIDING, Op.XOR)),
     (1, COMPLEX, COMPLEX),
 )
@@ -45,10 +59,15 @@ Focus = tuple[Op, ...]
 def draw_focus(source: Source, limits: Limits) -> Focus:
     """What a program is drawn for; empty for one whose ops are all drawn by weight."""
     kind = source.integer(0, 99)
-    pairs, single = _pairs(limits), _single(limits)
-    if pairs and kind >= 100 - PAIR_PERCENT:
-        return source.choice(source.choice(pairs))
+    single = _single(limits)
+    if _pairs(limits) and kind >= 100 - PAIR_PERCENT:
+        return draw_pair(source, limits)
     return (source.choice(single),) if single and kind >= 100 - PAIR_PERCENT - ONE_PERCENT else ()
+
+
+def draw_pair(source: Source, limits: Limits) -> Focus:
+    """A focus of two ops; there is one."""
+    return source.choice(source.choice(_pairs(limits)))
 
 
 @cache
@@ -59,7 +78,7 @@ def _single(limits: Limits) -> tuple[Op, ...]:
 @cache
 def _pairs(limits: Limits) -> tuple[tuple[Focus, ...], ...]:
     """Pairs by their group, each group as often as its weight says."""
-    allowed = frozenset(drawable(limits))
+    allowed = frozenset((*drawable(limits), *SPLAT))
     groups = [
         [tuple((a, b) for a in first for b in last if {a, b} <= allowed)] * weight for weight, first, last in READ_BY
     ]
@@ -70,14 +89,30 @@ def grow_focus(body: Body, focus: Focus) -> None:
     """Add the ops of a focus: the first of two once or twice, then on a new value of the same shape."""
     made: list[Value] = []
     for op in focus[:-1]:
-        for _ in range(body.source.choice((1, 2, 2))):
-            with body.source.part():
-                if made and made[0].instruction.operands:
-                    read = made[0].instruction.operands[0].shape
-                    body.fresh(read.dtype, read.dims)
-                if grow_op(body, op):
-                    made.append(body.values[-1])
+        made = _splat(body) if op in SPLAT else _read(body, op)
     body.preferred = made
     with body.source.part():
         grow_op(body, focus[-1])
     body.preferred = []
+    if body.source.chance(ALONE_PERCENT):
+        seen = {v.instruction for v in made} & body.read
+        body.values = [v for v in body.values if v.instruction not in seen]
+
+
+def _read(body: Body, op: Op) -> list[Value]:
+    made: list[Value] = []
+    for _ in range(body.source.choice((1, 2, 2))):
+        with body.source.part():
+            if made and made[0].instruction.operands:
+                read = made[0].instruction.operands[0].shape
+                body.preferred = [body.fresh(read.dtype, read.dims)]
+            if grow_op(body, op):
+                made.append(body.values[-1])
+    return made
+
+
+def _splat(body: Body) -> list[Value]:
+    """A new value of the main type, and a constant of its shape."""
+    with body.source.part():
+        v = body.fresh(body.program.types[0], body.source.choice(body.program.shapes))
+        return [v, body.splat(v)]

@@ -18,7 +18,7 @@ FLOAT_KINDS = (
     *("moderate", "small integers", "special", "bits", "moderate", "spread", "halves", "special", "same", "iota"),
     "zeros",
 )
-INTEGER_KINDS = ("small integers", "bits", "special", "small integers", "places", "iota", "zeros")
+INTEGER_KINDS = ("small integers", "bits", "special", "small integers", "places", "iota", "zeros", "special")
 LONG_KINDS = ("same", "moderate")
 """Of what a long sum adds up: where all terms are alike, a chain of additions drifts."""
 WHOLE = 3

@@ -11,7 +11,7 @@ from ...hlo.attributes import Alias, Donor
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from .focus import draw_focus, grow_focus
+from .focus import AGAIN_PERCENT, draw_focus, draw_pair, grow_focus
 from .inputs import array_of
 from .program import Body, Limits, Program
 from .source import Recorded, Source, blob_of, choices_of
@@ -52,7 +52,10 @@ def draw_case(source: Source, limits: Limits | None = None) -> Case:
         grow(body, min(count - 1, source.choice((0, 0, 1, 2))))
         grow_focus(body, focus)
         count //= 2
-    grow(body, count)
+    if len(focus) > 1 and source.chance(AGAIN_PERCENT):
+        grow_focus(body, draw_pair(source, limits))
+    else:
+        grow(body, count)
     results = _results(body)
     root = results[0].instruction if len(results) == 1 else body.tupled(results)
     entry = program.done("main", body.instructions, root)

@@ -30,6 +30,8 @@ LONG = (100_003, 131_072, 131_073, 200_001)
 MOST_ELEMENTS, MOST_RANK = 4096, 8
 MOST_PARAMETERS = 5
 LAYOUT_PERCENT = 12
+SAME_PERCENT, SPLAT_PERCENT = 12, 10
+"""How often a second operand is the first one, and a constant."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,14 @@ class Program:
         self.shapes = [self.new_dims(), self.new_dims()]
 
     def _type(self, among: Sequence[DType], usual: int) -> DType:
-        """With `usual` percent one of the usual types, else one of any group, of each group as often as of another."""
+        """With `usual` percent one of the usual types, else one of any group: of integers twice as often as of another,
+        whose rewrites and special cases are the most.
+        """
         found = [d for d in USUAL if d in among]
         if found and self.source.integer(0, 99) < usual:
             return self.source.choice(found)
         groups = [[d for d in group if d in among] for group in GROUPS]
+        groups += [g for g in groups if DType.S32 in g]
         return self.source.choice(self.source.choice([group for group in groups if group]))
 
     def name(self, stem: str) -> str:
@@ -218,9 +223,15 @@ class Body:
         return next((v for v in plain if fits(v)), plain[0])
 
     def like(self, v: Value, fits: Callable[[Value], bool] = lambda v: True) -> Value:
-        """Another value of the type and dimensions of v, or rarely v itself."""
-        if fits(v) and self.source.chance(12):
+        """Another value of the type and dimensions of v, often one number for all elements, or rarely v itself."""
+        kind = self.source.integer(0, 99)
+        if fits(v) and kind >= 100 - SAME_PERCENT:
             return v
+        if kind < 100 - SAME_PERCENT - SPLAT_PERCENT or self.preferred:
+            return self.of(v.dtype, v.dims, lambda w: w is not v and fits(w))
+        made = self.splat(v)
+        if fits(made):
+            return made
         return self.of(v.dtype, v.dims, lambda w: w is not v and fits(w))
 
     def of(self, dtype: DType, dims: Sequence[int], fits: Callable[[Value], bool] = lambda v: True) -> Value:
@@ -264,6 +275,10 @@ class Body:
         """A new value of one small integer."""
         return self.repeated(self.scalar(dtype, self.source.choice((1, 0))), dims)
 
+    def splat(self, v: Value) -> Value:
+        """A new value of the type and dimensions of v, of one number."""
+        return self.repeated(self.scalar(v.dtype), v.dims)
+
     def repeated(self, scalar: Value, dims: Sequence[int]) -> Value:
         """A scalar as an array of these dimensions."""
         if not dims:
@@ -304,7 +319,7 @@ class Body:
             return self.source.integer(0, 1)
         if dtype.is_integer:
             least, most = limits(dtype)
-            found = self.source.choice((0, 1, 2, 3, -1, -2, 5, least, most))
+            found = self.source.choice((0, 1, 2, 3, -1, -2, 5, 4, 8, 64, least, most))
             return max(least, min(most, found))
         if dtype.is_complex:
             return complex(self.source.integer(-2, 2), self.source.integer(-2, 2))

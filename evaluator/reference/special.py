@@ -77,7 +77,8 @@ def erf(x: Array) -> Array:
 def _power(x: Array, y: Array) -> Array:
     if is_integer(x):
         return _integer_power(x, y)
-    out = rounded(np.power, x, y)
+    # For a scalar exponent of 1/2 NumPy takes the square root, which is -0 of -0 and NaN of -inf: pow is 0 and inf.
+    out = rounded(np.power, *np.atleast_1d(x, y)).reshape(np.broadcast_shapes(x.shape, y.shape))
     # The C library loses the sign of a result that it flushes.
     odd = (np.abs(np.fmod(y, y.dtype.type(2))) == 1) & np.signbit(x)
     out = np.where(odd & (out == 0), y.dtype.type(-0.0), out)

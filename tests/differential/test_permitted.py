@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import reduce
+from itertools import pairwise, permutations
 
 import ml_dtypes
 import numpy as np
@@ -94,6 +95,37 @@ def test_products_overflow_only_where_their_sums_may(signs, allowed, wrong):
     inputs = [np.array(x, np.float32) for x in signs]
     assert [v for v in allowed if not permits(text, inputs, v)] == []
     assert [v for v in wrong if permits(text, inputs, v)] == []
+
+
+@pytest.mark.parametrize("name, kind", [("f8e4m3fn", ml_dtypes.float8_e4m3fn), ("f8e5m2", ml_dtypes.float8_e5m2)])
+@pytest.mark.parametrize("row", [
+    (1, 1 / 14, -1 / 14, 0), (1, 1 / 28, 1 / 56, -1 / 28), (1, 1 / 7, -13 / 14, 1 / 28), (-1, -1 / 7, 13 / 14, 0),
+    (-1, 1, 1 / 2, -1 / 2), (1, 1, -1, -1), (3 / 4, 3 / 8, -1 / 2, -1 / 4), (1 / 2, -1, -1 / 14, 1 / 56),
+])  # fmt: skip
+def test_sums_of_narrow_floats_overflow_in_some_orders(name, kind, row):
+    """Whatever an order gives, rounded in each step or once, overflow being NaN or infinite."""
+    x = (np.array(row) * float(ml_dtypes.finfo(kind).max)).astype(kind)
+    for text in (ROWS.replace("f32", name), WINDOWS.replace("f32", name)):
+        module = parse_module(text)
+        permitted, bound = Permitted(module, [x[None]]), bounds_of(module)[0]
+        shape = module.result_shape.dims
+        for order in permutations(x):
+            steps = reduce(lambda a, b: (np.float32(a) + np.float32(b)).astype(kind), order)
+            once = sum(order, start=np.float32(0)).astype(kind)
+            assert not any(permitted.forbids(0, np.full(shape, v), bound).any() for v in (steps, once)), order
+
+
+@pytest.mark.parametrize("name, kind", [("f8e4m3fn", ml_dtypes.float8_e4m3fn), ("f8e5m2", ml_dtypes.float8_e5m2)])
+@pytest.mark.parametrize("row, wrong", [
+    ((1 / 4, -1 / 4, 1 / 14, 0), (NAN, INF, 1, -1)),
+    ((1, 1, 1, 1), (0, 1 / 4, -1)),
+    ((-1, 1 / 28, -1 / 2, -1), (0, 1)),
+])  # fmt: skip
+def test_sums_of_narrow_floats_are_seen_to_be_wrong(name, kind, row, wrong):
+    most = float(ml_dtypes.finfo(kind).max)
+    x = (np.array(row) * most).astype(kind)
+    for text in (ROWS.replace("f32", name), WINDOWS.replace("f32", name)):
+        assert [w for w in wrong if permits(text, [x[None]], np.float64(w * most).astype(kind))] == []
 
 
 def test_many_open_sums_may_go_the_same_way():

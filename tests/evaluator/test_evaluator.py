@@ -68,6 +68,22 @@ def test_unsigned_division_by_zero_and_integer_powers():
     assert elementwise("s8", "abs", np.array([-128, 5, -5], np.int8)).tolist() == [-128, 5, 5]
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("dims", ["", "1", "3"])
+def test_a_power_of_one_half_is_no_square_root(dtype, dims):
+    """NumPy takes the root for a scalar exponent; IEEE's pow, and XLA's, is 0 of -0 and infinite of -inf."""
+    text = f"""HloModule m
+ENTRY e {{ x = {dtype}[{dims}] parameter(0)
+  h = {dtype}[] constant(0.5)
+  y = {dtype}[{dims}] broadcast(h), dimensions={{}}
+  ROOT r = {dtype}[{dims}] power(x, y) }}
+"""
+    module, size = parse_module(text), [int(n) for n in dims.split()]
+    for x, expected in ((-0.0, 0.0), (-np.inf, np.inf), (4.0, 2.0)):
+        (found,) = evaluate(module, [np.full(size, x, DType(dtype).numpy)])
+        assert np.all(found == expected) and not np.signbit(found).any()
+
+
 def test_counts_of_bits_in_narrow_types():
     x = parse_module(
         "HloModule m\nENTRY e {\n p = s4[4] constant({-1, 0, 1, 7})\n a = s4[4] popcnt(p)\n"

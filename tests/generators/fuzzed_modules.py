@@ -208,4 +208,24 @@ ENTRY e { x = f32[5] parameter(0)
   d = f32[5,3]{0,1} dot(x, z), lhs_batch_dims={0}, lhs_contracting_dims={}, rhs_batch_dims={0}, rhs_contracting_dims={}
   ROOT r = s32[5,3]{0,1} bitcast-convert(d) }
 """,
+    "a concatenate that takes over what another result reads": """HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+fused { x = f32[9] parameter(0)
+  y = f32[9] parameter(1)
+  n = f32[9] negate(y)
+  a = f32[8] slice(n), slice={[1:9]}
+  b = f32[1] slice(y), slice={[0:1]}
+  c = f32[9] concatenate(a, b), dimensions={0}
+  m = f32[9] abs(x)
+  ROOT r = (f32[9], f32[9]) tuple(c, m) }
+ENTRY e { x = f32[9] parameter(0)
+  y = f32[9] parameter(1)
+  ROOT r = (f32[9], f32[9]) fusion(x, y), kind=kLoop, calls=fused }
+""",
+    "a power of one half of -0, folded as a scalar": """HloModule m
+ENTRY e { z = f16[] constant(-0)
+  h = f16[] constant(0.5)
+  x = f16[33] broadcast(z), dimensions={}
+  y = f16[33] broadcast(h), dimensions={}
+  ROOT r = f16[33] power(x, y) }
+""",
 }

@@ -123,3 +123,28 @@ def test_rows_are_vectors(level):
     options = EmitOptions(Target.level(level))
     code = optimized(emitter("mlir").emit([request], options).llvm_ir, options)
     assert "add <32 x i8>" in code
+
+
+@pytest.mark.parametrize("dtype", ["f32", "s8"])
+@pytest.mark.parametrize("rows, columns", [(1, 9), (3, 9), (64, 1000)])
+@pytest.mark.parametrize("results", ["joined, size", "size, joined"])
+def test_a_result_beside_them_reads_the_array_that_they_take_over(dtype, rows, columns, results):
+    """joined is written over a, of which size is made: both are computed at an index before one is stored."""
+    (first, second), shape = results.split(", "), f"{dtype}[{rows},{columns}]"
+    check(f"""HloModule m, input_output_alias={{ {{{results.split(", ").index("joined")}}}: (0, {{}}, may-alias) }}
+f {{
+  a = {shape} parameter(0)
+  b = {shape} parameter(1)
+  size = {shape} abs(a)
+  other = {shape} negate(b)
+  most = {dtype}[{rows},{columns - 1}] slice(other), slice={{[0:{rows}], [1:{columns}]}}
+  one = {dtype}[{rows},1] slice(b), slice={{[0:{rows}], [0:1]}}
+  joined = {shape} concatenate(most, one), dimensions={{1}}
+  ROOT r = ({shape}, {shape}) tuple({first}, {second})
+}}
+ENTRY e {{
+  x = {shape} parameter(0)
+  y = {shape} parameter(1)
+  ROOT r = ({shape}, {shape}) fusion(x, y), kind=kLoop, calls=f
+}}
+""")
