@@ -17,6 +17,9 @@ COMPUTE = {
 }
 """Narrow dtypes → the dtype that they are multiplied in."""
 
+SHORT = frozenset({DType.S16, DType.U16})
+"""Integers whose sums wrap at 16 bits, if the result is one: twice as many to a vector."""
+
 TILED = frozenset({DType.F32, DType.F64, DType.S32, DType.S64, DType.U32, DType.U64}) | COMPUTE.keys()
 
 
@@ -45,3 +48,14 @@ IN_VECTORS: dict[DType, Callable[[Builder, Value, ir.Type], Value]] = {
     **dict.fromkeys((DType.U8, DType.U16), _unsigned),
 }
 """Dtypes whose vectors are converted as they are read, to their row of COMPUTE: (builder, raw, type) → vector."""
+
+
+def dtype_of_sums(accumulator: DType) -> DType:
+    """The dtype that products are added up in; of complex numbers, that of their parts."""
+    return accumulator if accumulator in SHORT else COMPUTE.get(accumulator, accumulator.component)
+
+
+def converts_in_vectors(source: DType, wide: DType) -> bool:
+    """Whether vectors of a narrow operand are converted to `wide` as they are read."""
+    widens = wide in SHORT and source.bits == 8 and source.is_unsigned is wide.is_unsigned
+    return source in IN_VECTORS and (widens or COMPUTE[source] is wide)

@@ -11,7 +11,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import converts_in_vectors
 from .dot_pack import ACROSS, NEXT_ROWS, Pack
 from .dot_product import Product
 from .dot_tile import CACHE_LINE
@@ -44,7 +44,7 @@ class Block:
 def is_readable(product: Product, wide: DType) -> bool:
     """Whether vectors of B can be read where they lie."""
     source = product.right.dtype
-    return product.column.rhs == 1 and (source is wide or (source in IN_VECTORS and COMPUTE[source] is wide))
+    return product.column.rhs == 1 and (source is wide or converts_in_vectors(source, wide))
 
 
 @dataclass(frozen=True, slots=True)

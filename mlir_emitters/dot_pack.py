@@ -10,7 +10,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import IN_VECTORS, converts_in_vectors
 from .dot_tile import CACHE_LINE
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
@@ -103,7 +103,7 @@ class Pack:
     @property
     def _in_vectors(self) -> bool:
         """Whether rows of B are copied, and converted, a vector at a time."""
-        converts = self.source in IN_VECTORS and COMPUTE[self.source] is self.wide
+        converts = converts_in_vectors(self.source, self.wide)
         return self.unit == "n" and (self.source is self.wide or converts)
 
     def _copy_vector(self, b: Builder, place: Pointer, panel: Value, to: tuple[Index, int]) -> None:

@@ -14,7 +14,7 @@ from ..planning.partition import Partition
 from .builder import Builder, Index, Loop
 from .dot import accumulator_of
 from .dot_dims import Dimension, dimensions_of
-from .dot_dtypes import COMPUTE, IN_VECTORS, TILED
+from .dot_dtypes import IN_VECTORS, TILED, dtype_of_sums
 from .elements import parts
 from .graph import Buffer, Node
 from .ranges import Steps, bounds, positions_of
@@ -142,7 +142,7 @@ def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partit
     product = product_of(b, node, result, vector_bits)
     if product is None:
         return False
-    wide = COMPUTE.get(accumulator_of(node), accumulator_of(node).component)
+    wide = dtype_of_sums(accumulator_of(node))
     columns = positions_of_step(product.column, partition) * partition.least
     if columns:
         return columns % (vector_bits // (8 * wide.bytes)) == 0

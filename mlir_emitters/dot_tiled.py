@@ -21,7 +21,7 @@ from ..hlo.dtypes import DType
 from .builder import Index, Unroll, Value
 from .dot import accumulator_of
 from .dot_dims import Dimension
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import IN_VECTORS, dtype_of_sums
 from .dot_flat import FLAT_ROWS, NEAR_ROWS, PACK_ROWS, is_flat, is_large, shares_lines
 from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, open_loops, positions_of_step, product_of
@@ -74,8 +74,7 @@ def emit_matmul(
     product = product_of(e.b, node, result, vector_bits)
     if product is None:
         return False
-    wide = accumulator_of(node)
-    wide = COMPUTE.get(wide, wide.component)
+    wide = dtype_of_sums(accumulator_of(node))
     of_step = 0 if steps is None else positions_of_step(product.column, steps.partition)
     rows_of_step = 0 if steps is None or of_step else positions_of_step(product.row, steps.partition)
     Matmul(e, product, result, wide, vector_bits, write, steps, of_step, rows_of_step).emit()

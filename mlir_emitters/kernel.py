@@ -404,7 +404,8 @@ def has_own_loops(b: Builder, node: Node) -> bool:
 
 def has_loops_apart(b: Builder, node: Node | None, result: Buffer, results: Sequence[Buffer]) -> bool:
     """Whether a result is emitted by its root's row of ROOTS. A concatenate beside a result of its shape and layout is
-    not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before one is stored.
+    not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before either is
+    stored.
     """
     if node is None or not has_own_loops(b, node):
         return False

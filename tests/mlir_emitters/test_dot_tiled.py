@@ -16,7 +16,7 @@ from ...mlir_emitters import emit
 from ...mlir_emitters.dot_registers import best_tile
 from ...planning.planner import plan
 
-DTYPES = ("bf16", "f16", "f32", "f64", "s8", "s4", "u8", "f8e5m2", "f8e4m3fn")
+DTYPES = ("bf16", "f16", "f32", "f64", "s8", "s4", "u8", "s16", "u16", "f8e5m2", "f8e4m3fn")
 
 
 def emitted(text: str, target: Target | None = None) -> EmittedModule:
@@ -239,3 +239,22 @@ def test_one_row_with_an_epilogue_streams_too(columns):
     np.testing.assert_array_equal(
         run(product.module_text(), inputs).astype(np.float64), exact(product, inputs).astype(np.float64)
     )
+
+
+@pytest.mark.parametrize(("operand", "result"), [("s16", "s16"), ("u16", "u16"), ("s8", "s16"), ("u8", "u16")])
+def test_sums_that_wrap_at_sixteen_bits_are_as_short(operand, result):
+    """In lanes of 32 bits, a small product took 2.2 times as long as on legacy."""
+    text = f"""HloModule m
+ENTRY e {{
+  p = {operand}[55,37] parameter(0)
+  q = {operand}[37,200] parameter(1)
+  ROOT r = {result}[55,200] dot(p, q), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+    level = Target.level("x86-64-v4")
+    assert re.search(r"mul <32 x i16>", llvm_ir(text, level))
+    generator = np.random.default_rng(5)
+    limits = ml_dtypes.iinfo({"s": "int", "u": "uint"}[operand[0]] + operand[1:])
+    inputs = [generator.integers(limits.min, limits.max + 1, d).astype(limits.dtype) for d in ((55, 37), (37, 200))]
+    found = run(text, inputs)
+    expected = inputs[0].astype(np.int64) @ inputs[1].astype(np.int64)
+    np.testing.assert_array_equal(found, expected.astype(found.dtype))
