@@ -10,7 +10,7 @@ from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from . import concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Unroll
-from .complex_dot import emit_columns
+from .complex_dot import emit_columns, has_columns
 from .dot_tiled import emit_matmul
 from .elemental import Elemental, ElementRule, Linear
 from .elements import raw_type
@@ -134,7 +134,7 @@ _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = 
 def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition: Partition) -> bool:
     bare = len(group) == 1 and origin(group[0]).writer is node
     result = group[0] if bare else node.output
-    if dot_product.product_of(b, node, result, b.vector_bits) is None and not node.output.dtype.is_complex:
+    if dot_product.product_of(b, node, result, b.vector_bits) is None and not (bare and has_columns(node, result)):
         crossing = crossing_dimension(group)  # plain loops
         return crossing is None or tiles_take_steps(group[0], crossing, partition)
     return dot_product.takes_steps(b, node, result, b.vector_bits, partition)
