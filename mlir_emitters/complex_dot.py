@@ -22,17 +22,20 @@ LONG = 256  # products in a chain
 
 def emit_columns(e: Elemental, node: Node, result: Buffer) -> bool:
     """Emit the loops of a product of arrays. False if a loop per element is as fast."""
-    lhs, rhs = node.inputs
-    if not all(x.dtype is result.dtype for x in (lhs, rhs)) or not result.dtype.is_complex:
-        return False
     column = _column(node, result)
-    contracted = dimension_numbers(node)[2]
-    if lhs.writer is not None or rhs.writer is not None or column is None or not contracted:
+    if column is None or not has_columns(node, result):
         return False
-    if all(lhs.dims[d] for d in contracted):
-        _ColumnProduct(e, node, result, column).emit()
-        return True
-    return False
+    _ColumnProduct(e, node, result, column).emit()
+    return True
+
+
+def has_columns(node: Node, result: Buffer) -> bool:
+    """Whether a product is of complex numbers in memory whose columns are neighbours."""
+    lhs, rhs = node.inputs
+    if not all(x.dtype is result.dtype and x.writer is None for x in (lhs, rhs)) or not result.dtype.is_complex:
+        return False
+    contracted = dimension_numbers(node)[2]
+    return bool(contracted) and all(lhs.dims[d] for d in contracted) and _column(node, result) is not None
 
 
 def _column(node: Node, result: Buffer) -> int | None:

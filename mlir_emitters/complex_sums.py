@@ -1,10 +1,13 @@
-"""Sums of complex numbers that lie side by side in memory. What is added up are vectors of both parts in turn, as they
-are loaded: vectors of real parts and of imaginary ones would take as many moves as additions.
+"""Sums of complex numbers, and of their products, along memory. Vectors hold both parts in turn, as they are loaded:
+vectors of real parts and of imaginary ones would take as many moves as additions.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from mlir import ir
 
@@ -17,92 +20,130 @@ from .long_sums import BLOCK, Blocks, Carried, LongSums
 
 CACHE_LINE = 64  # bytes of a wide vector
 LINES = 4  # wide vectors: as many as an addition has cycles
+FEW_LINES = 2  # the same with 16 registers, half as wide, where there are two sums of each
 LEAST = 8  # elements of a run: fewer are as fast one by one
 
 
-def run_of(buffer: Buffer, order: Sequence[int]) -> tuple[list[int], int]:
-    """(the outer ones of some dimensions, how many elements are neighbours along the others). order: slowest first."""
-    outer, count = list(order), 1
-    while outer and buffer.strides[outer[-1]] == count:
-        count *= buffer.dims[outer.pop()]
-    return outer, count
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """An array that is added up, or multiplied with another first, over dimensions, slowest first.
 
+    place: an index along some of the first of these → that of the first element of what is left.
+    """
 
-def is_run(e: Elemental, buffer: Buffer, order: Sequence[int]) -> bool:
-    """Whether a sum over dimensions is of complex numbers in memory in runs that are long enough."""
-    b = e.b
-    if b.strict or b.by_element or b.vector_bits < 128 or not buffer.dtype.is_complex or _stored(buffer) is None:
-        return False
-    return run_of(buffer, order)[1] >= LEAST
+    buffer: Buffer
+    dimensions: Sequence[int]
+    place: Callable[[Sequence[Index]], Sequence[Index]]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [self.buffer.dims[d] for d in self.dimensions]
+
+    @property
+    def strides(self) -> list[int]:
+        return [self.buffer.strides[d] for d in self.dimensions]
+
+    def start(self, e: Elemental, prefix: Sequence[Index]) -> Pointer:
+        """Where a run begins."""
+        stored = _stored(self.buffer)
+        assert stored is not None
+        offset = e.b.mul(e.offset(self.buffer, tuple(self.place(prefix))), 2)
+        return e.b.pointer(e.pointers[stored.argument], offset, raw_type(e.b.types, self.buffer.dtype))
 
 
 def _stored(buffer: Buffer) -> Buffer | None:
     """What is in memory with the same elements in the same order; None if that is nothing."""
     while buffer.writer is not None:
-        (source, *_) = buffer.writer.inputs or (buffer,)
-        same = source.shape.is_row_major and buffer.shape.is_row_major
-        if buffer.writer.opcode is not Op.RESHAPE or not same:
+        if buffer.writer.opcode is not Op.RESHAPE:
+            return None
+        source = buffer.writer.inputs[0]
+        if not (source.shape.is_row_major and buffer.shape.is_row_major):
             return None
         buffer = source
     return buffer
 
 
-def sums_of_runs(
-    e: Elemental, buffer: Buffer, order: Sequence[int], place: Callable[[Sequence[Index]], Sequence[Index]]
-) -> LongSums:
-    """The sums of the real and the imaginary parts. place: an index along the outer dimensions → that of the first
-    element of a run.
+def sums_of_runs(e: Elemental, *factors: Factor) -> LongSums | None:
+    """The sum of an array of complex numbers, or of the products of two; None if they do not lie in memory in runs that
+    are long enough.
     """
-    outer, count = run_of(buffer, order)
-    element, stored = raw_type(e.b.types, buffer.dtype), _stored(buffer)
-    assert stored is not None
-
-    def start(prefix: Sequence[Index]) -> Pointer:
-        offset = e.b.mul(e.offset(buffer, tuple(place(prefix))), 2)
-        return e.b.pointer(e.pointers[stored.argument], offset, element)
-
-    sums = _PairSums(e.b, [*(buffer.dims[d] for d in outer), 2 * count], element)
-    sums.add_runs(start)
+    b, first = e.b, factors[0]
+    dtypes = {factor.buffer.dtype for factor in factors}
+    if b.strict or b.by_element or b.vector_bits < 128 or len(dtypes) != 1 or not first.buffer.dtype.is_complex:
+        return None
+    if any(_stored(factor.buffer) is None for factor in factors):
+        return None
+    outer = _outer(first.sizes, [factor.strides for factor in factors])
+    count = math.prod(first.sizes[outer:])
+    if count < LEAST:
+        return None
+    sums = (_Sums if len(factors) == 1 else _Products)(b, [*first.sizes[:outer], 2 * count], first.buffer)
+    sums.add_runs([partial(factor.start, e) for factor in factors])
     return sums
 
 
-class _PairSums(LongSums):
-    """Partial sums in vectors: up to LINES wide ones, and one for each power of two in what is left of a run, from
-    the widest on. sizes: the last one is that of a run, in real numbers.
+def _outer(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> int:
+    """How many of the first dimensions are around those whose elements are neighbours in all arrays."""
+    outer, count = len(sizes), 1
+    while outer and all(each[outer - 1] == count for each in strides):
+        outer -= 1
+        count *= sizes[outer]
+    return outer
+
+
+Start = Callable[[Sequence[Index]], Pointer]
+"""An index along the outer dimensions → where a run begins."""
+
+
+class _Runs(LongSums):
+    """Partial sums in vectors: some wide ones, and one for each power of two in what is left of a run, from the widest
+    on. sizes: the last one is that of a run, in real numbers.
     """
 
-    def __init__(self, b: Builder, sizes: Sequence[int], element: ir.Type):
-        super().__init__(b, sizes, [element, element])
-        self.element, self.bytes = element, element.width // 8
+    each = 1  # vectors of sums beside each other
+
+    def __init__(self, b: Builder, sizes: Sequence[int], buffer: Buffer):
+        self.element = raw_type(b.types, buffer.dtype)
+        super().__init__(b, sizes, [self.element, self.element])
+        self.bytes = self.element.width // 8
         self.line = CACHE_LINE // self.bytes
-        self.lines = min(LINES, sizes[-1] // self.line)
+        self.most = LINES if self.each == 1 or b.vector_bits >= 512 else FEW_LINES
+        self.lines = min(self.most, sizes[-1] // self.line)
         self.pieces = [width for width in self._halves() if sizes[-1] & width]
         self.carried: Carried = ()
+
+    def advanced(self, sums: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        """The `each` sums after one more vector of each array."""
+        raise NotImplementedError
+
+    def results_of(self, joined: Sequence[Sequence[Value]]) -> list[Value]:
+        """The parts of the result, from the even and the odd lanes of each sum."""
+        raise NotImplementedError
 
     def _halves(self) -> list[int]:
         """The widths below a line's, down to one element."""
         return [self.line >> k for k in range(1, self.line.bit_length() - 1)]
 
-    def add_runs(self, start: Callable[[Sequence[Index]], Pointer]) -> None:
-        """Emit the loops. start: an index along the outer dimensions → where a run begins."""
+    def add_runs(self, starts: Sequence[Start]) -> None:
+        """Emit the loops. starts: of each array."""
         b, size, line = self.b, self.sizes[-1], self.line
-        self._open_totals()
 
-        def added(total: Value, prefix: Sequence[Index], at: Index) -> Value:
-            value = b.load(b.pointer(start(prefix), at, self.element), total.type, self.bytes)
-            return b.op("arith.addf", total, value)
+        def added(given: Carried, slot: int, prefix: Sequence[Index], at: Index) -> list[Value]:
+            sums = given[slot * self.each : (slot + 1) * self.each]
+            places = [b.pointer(start(prefix), at, self.element) for start in starts]
+            return self.advanced(sums, [b.load(place, sums[0].type, self.bytes) for place in places])
 
         def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
-            lines = [added(given[n], prefix, b.add(at, n * line)) for n in range(LINES)]
-            return [*lines, *given[LINES:]]
+            found = [v for n in range(self.lines) for v in added(given, n, prefix, b.add(at, n * line))]
+            return [*found, *given[len(found) :]]
 
         def rest(prefix: Sequence[Index], at: int, given: Carried) -> Carried:
-            found = list(given)
-            for n in range((size - at) // line):
-                found[n] = added(found[n], prefix, at + n * line)
-            at = size - size % line
+            count = (size - at) // line
+            found = [v for n in range(count) for v in added(given, n, prefix, at + n * line)]
+            found += given[len(found) : self.lines * self.each]
+            at += count * line
             for n, width in enumerate(self.pieces, self.lines):
-                found[n] = added(found[n], prefix, at)
+                found += added(given, n, prefix, at)
                 at += width
             return found
 
@@ -110,7 +151,8 @@ class _PairSums(LongSums):
             self._to_totals(self._joined(given))
             return self._empty()
 
-        loops = Blocks(b, self.sizes, LINES * line, BLOCK, spill, Unroll.NONE)
+        self._open_totals()
+        loops = Blocks(b, self.sizes, self.most * line, BLOCK, spill, Unroll.NONE)
         self.carried = loops.emit(whole, rest, self._empty())
 
     def rests(self) -> Sequence[Value]:
@@ -119,25 +161,55 @@ class _PairSums(LongSums):
     def _empty(self) -> list[Value]:
         zero = self.b.constant(-0.0, self.element)
         widths = [self.line] * self.lines + self.pieces
-        return [self.b.op("vector.broadcast", zero, type=self._vector(width)) for width in widths]
+        return [self.b.op("vector.broadcast", zero, type=self._vector(n)) for n in widths for _ in range(self.each)]
 
     def _vector(self, width: int) -> ir.Type:
         return ir.VectorType.get([width], self.element)
 
     def _joined(self, given: Carried) -> list[Value]:
-        """Both sums. The halves of a vector are added up, and to them the piece that is as wide, and so on."""
-        b, lines, pieces = self.b, list(given[: self.lines]), list(given[self.lines :])
+        return self.results_of([self._lanes(given[n :: self.each]) for n in range(self.each)])
+
+    def _lanes(self, sums: Sequence[Value]) -> list[Value]:
+        """The sums of the even lanes and of the odd ones. The halves of a vector are added up, and to them the piece
+        that is as wide, and so on.
+        """
+        b, lines, pieces = self.b, list(sums[: self.lines]), list(sums[self.lines :])
         while len(lines) > 1:
             odd = lines[len(lines) & ~1 :]
             lines = [b.op("arith.addf", x, y) for x, y in zip(lines[::2], lines[1::2], strict=False)] + odd
         total = lines[0] if lines else pieces.pop(0)
         while (width := total.type.shape[0] // 2) > 1:
-            total = b.op("arith.addf", *(self._part(total, at, width) for at in (0, width)))
+            total = b.op("arith.addf", *(self._part(total, range(at, at + width)) for at in (0, width)))
             if pieces and pieces[0].type == total.type:
                 total = b.op("arith.addf", total, pieces.pop(0))
         places = ({"static_position": ir.DenseI64ArrayAttr.get([n])} for n in range(2))
         return [b.op("vector.extract", total, type=self.element, attributes=place) for place in places]
 
-    def _part(self, value: Value, start: int, width: int) -> Value:
-        mask = {"mask": ir.DenseI64ArrayAttr.get(range(start, start + width))}
-        return self.b.op("vector.shuffle", value, value, type=self._vector(width), attributes=mask)
+    def _part(self, value: Value, lanes: Sequence[int]) -> Value:
+        mask = {"mask": ir.DenseI64ArrayAttr.get(lanes)}
+        return self.b.op("vector.shuffle", value, value, type=self._vector(len(lanes)), attributes=mask)
+
+
+class _Sums(_Runs):
+    """Sums of one array."""
+
+    def advanced(self, sums: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        return [self.b.op("arith.addf", sums[0], values[0])]
+
+    def results_of(self, joined: Sequence[Sequence[Value]]) -> list[Value]:
+        return list(joined[0])
+
+
+class _Products(_Runs):
+    """Sums of products: of equal parts, whose difference is real, and of different ones, whose sum is imaginary."""
+
+    each = 2
+
+    def advanced(self, sums: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        left, right = values
+        swapped = self._part(left, [lane ^ 1 for lane in range(left.type.shape[0])])
+        return [self.b.fma(left, right, sums[0]), self.b.fma(swapped, right, sums[1])]
+
+    def results_of(self, joined: Sequence[Sequence[Value]]) -> list[Value]:
+        (real, minus), (first, second) = joined
+        return [self.b.op("arith.subf", real, minus), self.b.op("arith.addf", first, second)]

@@ -11,6 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from . import complex_math
 from .builder import Builder, Index, Unroll, Value
+from .complex_sums import Factor, sums_of_runs
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
@@ -49,6 +50,9 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     left, right = operand_indices(node, index)
     wide = accumulator_of(node)
     sizes = [lhs.dims[d] for d in lhs_contract]
+    runs = _sums_of_runs(e, node, index) if wide.is_complex else None
+    if runs is not None:
+        return unflatten(runs.results([_zero(b, wide)] * 2), wide)
     if wide.component in (DType.F32, DType.F64) and not b.strict and _has_partial_sums(node, sizes):
         value = narrow(b, wide, node.output.dtype, _long_sum(e, node, index, wide))
         return encode(b, node.output.dtype, value) if raw else value
@@ -78,9 +82,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
 def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
     """One element as a sum in blocks, over the contracting dimensions in the memory order of the left operand."""
     b, (lhs, rhs) = e.b, node.inputs
-    _, _, lhs_contract, rhs_contract = dimension_numbers(node)
-    order = sorted(zip(lhs_contract, rhs_contract, strict=True), key=lambda pair: -lhs.strides[pair[0]])
-    order = [pair for pair in order if lhs.dims[pair[0]] != 1]
+    order = _contracted(node)
     left, right = operand_indices(node, index)
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
@@ -97,6 +99,30 @@ def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
     sums = _sums_along_memory(b, sizes, types) if _follow_memory(node) else Chains(b, sizes, types, CHAIN)
     sums.add_up(visit)
     return unflatten(sums.results(zeros), wide)
+
+
+def _contracted(node: Node) -> list[tuple[int, int]]:
+    """The contracting dimensions of both operands in the memory order of the left one, without those of size 1."""
+    lhs, (_, _, left, right) = node.inputs[0], dimension_numbers(node)
+    pairs = sorted(zip(left, right, strict=True), key=lambda pair: -lhs.strides[pair[0]])
+    return [pair for pair in pairs if lhs.dims[pair[0]] != 1]
+
+
+def _sums_of_runs(e: Elemental, node: Node, index: Indices) -> LongSums | None:
+    """The parts of one element where both operands are complex numbers along memory."""
+
+    def factor(side: int) -> Factor:
+        dimensions = [pair[side] for pair in _contracted(node)]
+
+        def place(prefix: Sequence[Index]) -> list[Index]:
+            found = operand_indices(node, index)[side]
+            for d, at in zip(dimensions, prefix, strict=False):
+                found[d] = at
+            return found
+
+        return Factor(node.inputs[side], dimensions, place)
+
+    return sums_of_runs(e, factor(0), factor(1))
 
 
 def _has_partial_sums(node: Node, sizes: Sequence[int]) -> bool:

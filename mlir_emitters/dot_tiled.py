@@ -6,6 +6,10 @@ C[m, n] = Σ A[m, k]·B[k, n]. Tiles and panels are some vectors of columns wide
 panel together, so that every loaded vector of B is used as often. Other dimensions (batch, further free ones) are loops
 around it.
 
+Complex numbers are two columns of B and of C each, and two factors of A: a tile has sums of B's row times the real
+parts of A, and times the imaginary ones, and joins them as they are stored. It has as many multiply-adds as planes of
+parts would, and B need not be parted.
+
 The contracting dimension is summed in blocks of about DEPTH, whatever its size, and block sums are added to totals.
 Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE blocks, they are on the
 stack, for a band of rows at a time; of many blocks of f32 in f64, so that rounding errors do not grow with the depth.

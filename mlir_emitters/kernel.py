@@ -10,7 +10,7 @@ from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from . import concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Unroll
-from .complex_dot import emit_columns
+from .complex_dot import emit_columns, has_columns
 from .dot_slim import emit_slim, slim_product_of, slim_takes_steps
 from .dot_tiled import emit_matmul
 from .elemental import Elemental, ElementRule, Linear
@@ -138,7 +138,7 @@ def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition:
     slim = slim_product_of(b, node, result)
     if slim is not None:
         return slim_takes_steps(slim, partition)
-    if dot_product.product_of(b, node, result, b.vector_bits) is None and not node.output.dtype.is_complex:
+    if dot_product.product_of(b, node, result, b.vector_bits) is None and not (bare and has_columns(node, result)):
         crossing = crossing_dimension(group)  # plain loops
         return crossing is None or tiles_take_steps(group[0], crossing, partition)
     return dot_product.takes_steps(b, node, result, b.vector_bits, partition)

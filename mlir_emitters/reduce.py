@@ -17,7 +17,7 @@ from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
-from .complex_sums import is_run, sums_of_runs
+from .complex_sums import Factor, sums_of_runs
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .extremum import advance_column, advance_three, close_column, close_three, extremum_of, open_three, takes_three
@@ -128,8 +128,9 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         accumulators.append((yield initial, (), False))
     order = [d for d in _by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
     reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
-    if are_float_sums(node) and len(node.outputs) == 1 and is_run(e, node.inputs[0], order):
-        values = _sums_of_runs(e, node, index, order, _spread(accumulators))
+    runs = _sums_of_runs(e, node, index, order) if len(node.outputs) == 1 and are_float_sums(node) else None
+    if runs is not None:
+        values = finished(e, node, runs.results(_spread(accumulators)))
     elif is_long_sum(e, node):
         values = _long_sums(e, node, index, order, _spread(accumulators))
     else:
@@ -219,15 +220,13 @@ def _long_sums(
     return finished(e, node, sums.results(initials))
 
 
-def _sums_of_runs(
-    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]
-) -> list[Scalar]:
+def _sums_of_runs(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> LongSums | None:
     reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
 
     def place(prefix: Sequence[Index]) -> Indices:
         return _full_index(node, index, reduced | dict(zip(order, prefix, strict=False)))
 
-    return finished(e, node, sums_of_runs(e, node.inputs[0], order, place).results(initials))
+    return sums_of_runs(e, Factor(node.inputs[0], order, place))
 
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce_value}

@@ -202,6 +202,10 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "c128[301,64]", "f64[301,40] abs(d)", "y = c128[64,40] parameter(1)",
         "d = c128[301,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     ), "legacy mlir"),
+    "dot of few complex rows along memory": (one(
+        "c64[3,640]", "c64[3,300] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+        "y = c64[300,640] parameter(1)",
+    ), "legacy mlir"),
     "dot of batches of complex numbers": (one(
         "c64[9,32,64]",
         "c64[9,32,48] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "

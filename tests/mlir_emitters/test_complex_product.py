@@ -7,9 +7,12 @@ import pytest
 
 from ...backends.base import CompileOptions
 from ...benchmarks.dot_shapes import Product
+from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
+from ...mlir_emitters import emit
 from ...mlir_emitters.dot_registers import best_tile, flat_tile
+from ...planning.planner import plan
 from ..support.check import check
 from ..support.processors import code_for
 
@@ -45,6 +48,45 @@ def test_all_layouts_and_odd_sizes(processor, dtype, layout, rows, depth, column
     """One row, few of them, tiles and rests; parts of a vector; depths on both sides of a block."""
     product = Product(dtype, layout, rows, depth, columns, epilogue=rows % 2 == 0)
     compare(processor, product, product_inputs(product))
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize("depth", [7, 8, 9, 31, 33, 64, 100, 1000, 40_001])
+def test_rows_along_memory(processor, dtype, depth):
+    """No vector of a row, some, and all; each piece of what is left; several blocks."""
+    product = Product(dtype, "nt", 3, depth, 5)
+    a, b = product_inputs(product)
+    compare(processor, product, [a, b])
+    a[0, 3], a[1, depth - 1], b[4, 2] = complex(np.inf, 1), complex(0, np.nan), complex(-1, -np.inf)
+    compare(processor, product, [a, b])
+
+
+def test_rows_along_memory_are_multiplied_as_they_are_loaded():
+    """A loop that parts real from imaginary numbers takes twice as long."""
+    options = EmitOptions(Target.level("x86-64-v4"), keep_stages=True)
+    module = emit(plan(parse_module(Product("c64", "nt", 1, 1024, 64).module_text())).kernels, options)
+    text = dict(module.stages)["mlir"]
+    loop = text[text.index("vector.load") :]
+    assert "memref.load" not in loop[: loop.index("scf.yield")] and "vector<16xf32>" in loop
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize(
+    ("left", "right", "numbers"),
+    [
+        ("4,3,20", "5,3,20", "lhs_contracting_dims={1,2}, rhs_contracting_dims={1,2}"),  # one run
+        ("4,3,20", "3,5,20", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,2}"),  # a run for each of three
+        ("4,3,9", "5,9,3", "lhs_contracting_dims={1,2}, rhs_contracting_dims={2,1}"),  # none
+    ],
+)
+def test_several_dimensions_along_memory(processor, dtype, left, right, numbers):
+    check(f"""HloModule m_{processor.replace("-", "_")}
+ENTRY e {{
+  a = {dtype}[{left}] parameter(0)
+  b = {dtype}[{right}] parameter(1)
+  ROOT r = {dtype}[4,5] dot(a, b), {numbers}
+}}
+""")
 
 
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
