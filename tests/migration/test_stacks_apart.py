@@ -56,6 +56,10 @@ EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
     ("convolution_depth.py", 8): "neighbours that fill a vector of f32 with AVX2: a fact about processors",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
+    (
+        "group_columns.py",
+        2,
+    ): "with one row for an item, its part is the row: nothing is shared, and the barrier is for nothing",
     ("group_rows.py", 32): "the shortest row that a group computes: the items that NVIDIA's devices run together",
     (
         "loops.py",
