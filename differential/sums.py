@@ -1,7 +1,7 @@
 """What of the terms of a sum decides which results its orders have: their magnitudes, signs, infinities and NaN.
 
-Each of these is the same sum of other operands, so the oracle's own function of the instruction computes it: that of the
-widened instruction for types narrower than f64, whose own sums would overflow or round.
+Each of these is the same sum of other operands, so the oracle's own function of the instruction computes it: that of
+the widened instruction for types narrower than f64, whose own sums would overflow or round.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Sums:
         )
 
     def within(self, finite: np.ndarray, error: np.ndarray, dtype: DType) -> Sums:
-        """The same with other sums of all finite terms, which are off by up to `error`: where the sum of an order may be
+        """The same with other sums of all finite terms, which are off by up to `error`: where an order's sum may be
         finite, they go no further than the largest number, so that sums up to it are found.
         """
         if dtype.is_complex:
@@ -189,8 +189,7 @@ def _scaled(x: np.ndarray, exponent: int) -> np.ndarray:
 
 
 _SHIFT = (40, 520)
-"""The exponents by which each operand of f64 is made smaller, so that no sum overflows: in sums of elements, of products.
-"""
+"""The exponents by which each operand of f64 is made smaller, so that no sum overflows: of elements, of products."""
 
 
 @lru_cache(maxsize=64)

@@ -107,7 +107,8 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
             return False
         nests += [] if products else group
     roots = {sort.uncut(origin(result)).writer: result for result in nests}
-    special = [(node, result) for node, result in roots.items() if has_loops_apart(b, node, result, results)]
+    written = [(node, result) for node, result in roots.items() if node is not None]
+    special = [(node, result) for node, result in written if has_loops_apart(b, node, result, results)]
     if special:
         return len(roots) == 1 and all(_root_takes_steps(b, node, result, partition) for node, result in special)
     if not nests or b.by_element or is_linear(nests):

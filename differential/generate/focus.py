@@ -19,7 +19,7 @@ from .values import Value
 ONE_PERCENT, PAIR_PERCENT = 25, 40
 """Programs drawn for one opcode, and for a pair."""
 
-AGAIN_PERCENT = 50
+AGAIN_PERCENT = 70
 """Programs with a pair that have a second one in place of ops that are drawn by weight."""
 
 ALONE_PERCENT = 70

@@ -238,7 +238,7 @@ class Body:
         """A value of a type and of dimensions."""
         dims = tuple(dims)
         preferred = [v for v in self.preferred if v.dtype is dtype and v.dims == dims and fits(v)]
-        if preferred and not self.source.chance(40):
+        if preferred and not self.source.chance(25):
             return preferred[-1]
         found = [v for v in self.values if v.dtype is dtype and v.dims == dims and fits(v)]
         if found and not self.source.chance(25):

@@ -109,10 +109,10 @@ class Hunter:
             yield hunts.done[name]
 
     def one(self, fault: Fault, folder: Path, seed: int) -> Caught:
-        """Draw until a finding is met that the healthy testbed does not have."""
+        """Draw until a finding is met that the healthy testbed does not have, and that can be repeated."""
         begin = partial(plant, fault.name)
         folder = _unused(folder)
-        state, alarms, spent = State(seed), 0, 0.0
+        state, alarms, spent, unsteady = State(seed), 0, 0.0, None
         while spent < self.seconds:
             campaign = Campaign(
                 self.orders, folder, state, self.jobs, self.seconds - spent, LIMIT, self.target,
@@ -132,8 +132,10 @@ class Hunter:
             left = self.reduce_seconds - shrinking
             small = follow_up(found, begin=begin, jobs=self.jobs, seconds=left, cache=False)
             row = Caught(fault.name, True, campaign.met[0], round(spent, 3), alarms=alarms, folder=str(found))
-            return row if small is None else _judged(row, fault, small, shrinking)
-        return Caught(fault.name, False, state.cases, round(spent, 3), alarms=alarms)
+            if small is not None:
+                return _judged(row, fault, small, shrinking)
+            unsteady = unsteady or row  # what the fault reads has other contents now: a later catch may be steady
+        return unsteady or Caught(fault.name, False, state.cases, round(spent, 3), alarms=alarms)
 
 
 def _unused(folder: Path) -> Path:

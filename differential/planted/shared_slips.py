@@ -208,7 +208,15 @@ BELOW: tuple[Fault, ...] = (
         "an update in place does not look for other readers of the array",
         _BOTH,
         ("buffer reuse", "thunks"),
-        [Edit("planning.coalesce", "Classes._conflict", "if stop - start != 1:", "if stop - start > 4:")],
+        [
+            Edit("planning.coalesce", "Classes._conflict", "if stop - start != 1:", "if stop - start > 4:"),
+            Edit(
+                "planning.coalesce",
+                "Classes._hands_over",
+                "segments[bisect_right(segments, (tick + 1,)) - 1][1] == tick + 1",
+                "True",
+            ),
+        ],
     ),
     Fault(
         "plan-loop-state-dies-in-the-condition",

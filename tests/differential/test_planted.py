@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ...differential.outcome import OutcomeKind, outcome
 from ...differential.planted.fault import Edit, planted
 from ...differential.planted.table import FAULTS, case_of_fault, plant
 from ...differential.setting import Setting
+from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...passes.pipeline import PASSES
 
@@ -42,6 +44,21 @@ def test_a_fault_is_planted_where_its_row_says_and_taken_back(fault):
     with planted(fault):
         assert all(edit.found().__code__ is not code for edit, code in zip(edits, before, strict=True))
     assert [edit.found().__code__ for edit in edits] == before
+
+
+def test_an_update_that_does_not_look_for_readers_shows():
+    """Two conditions keep an array from such an update; with the slip in one only, no plan changed."""
+    module = parse_module("""HloModule m, is_scheduled=true
+ENTRY e { a = f32[8] parameter(0)
+  x = f32[8] reverse(a), dimensions={0}
+  y = f32[8] negate(x)
+  z = f32[8] reverse(x), dimensions={0}
+  ROOT t = (f32[8], f32[8]) tuple(y, z) }
+""")
+    fault, inputs = FAULTS["plan-reads-after-update"], [np.arange(8, dtype=np.float32)]
+    with planted(fault):
+        assert outcome(module, inputs, setting=UNCACHED).blamed == fault.blamed
+    assert outcome(module, inputs, setting=UNCACHED).kind is OutcomeKind.AGREE
 
 
 def test_a_line_that_does_not_stand_there_is_an_error():

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from ...differential.campaign.task import Orders
+from ...differential.follow_up import follow_up
 from ...differential.generate.program import Limits
+from ...differential.planted import hunt
 from ...differential.planted.hunt import RESULTS_FILE, Caught, Hunter, Hunts, Summary, read_hunts
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
@@ -27,6 +29,19 @@ def test_a_fault_is_caught_small_and_one_that_is_not_drawn_is_not(tmp_path):
     (other,) = replace(hunter, seconds=1.0).hunt(kept, [REVERSE, SHIFT])
     assert (other.name, other.caught, other.blamed) == (SHIFT, False, ())
     assert list(read_hunts(tmp_path).done) == [REVERSE, SHIFT]
+
+
+def test_a_catch_that_does_not_come_again_does_not_end_the_hunt(tmp_path, monkeypatch):
+    folders = []
+
+    def unsteady(folder, **options):
+        folders.append(folder)
+        return None if len(folders) == 1 else follow_up(folder, **options)
+
+    monkeypatch.setattr(hunt, "follow_up", unsteady)
+    few = replace(FEW, limits=replace(FEW.limits, dtypes=(DType.F32, DType.S32)))
+    (row,) = Hunter(few, 1, 300.0, reduce_seconds=6.0).hunt(Hunts(tmp_path, 1), [REVERSE])
+    assert len(folders) == 2 and row.folder == str(folders[1]) and row.blame_right
 
 
 def test_a_summary_counts_and_takes_medians():

@@ -208,7 +208,8 @@ ENTRY e { x = f32[5] parameter(0)
   d = f32[5,3]{0,1} dot(x, z), lhs_batch_dims={0}, lhs_contracting_dims={}, rhs_batch_dims={0}, rhs_contracting_dims={}
   ROOT r = s32[5,3]{0,1} bitcast-convert(d) }
 """,
-    "a concatenate that takes over what another result reads": """HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+    "a concatenate that takes over what another result reads": """HloModule m,
+  input_output_alias={ {0}: (0, {}, may-alias) }
 fused { x = f32[9] parameter(0)
   y = f32[9] parameter(1)
   n = f32[9] negate(y)
