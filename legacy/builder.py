@@ -85,6 +85,7 @@ class Unroll(Enum):
     # Unroll only after vectorisation: unrolled earlier, short rows become scalars that SLP rarely re-vectorises.
     VECTORS = auto()
     NEVER = auto()
+    SCALAR = auto()  # neither, nor vectors: for loops that run seldom
 
 
 def over_columns(width: int) -> Unroll:
@@ -101,6 +102,7 @@ _METADATA = {
     Unroll.SHORT: ("llvm.loop.unroll.disable",),
     Unroll.VECTORS: ("llvm.loop.unroll.disable", "llvm.loop.vectorize.followup_vectorized"),
     Unroll.NEVER: ("llvm.loop.unroll.disable",),
+    Unroll.SCALAR: ("llvm.loop.disable_nonforced",),
 }
 
 
@@ -330,11 +332,12 @@ class Code:
         unroll: Unroll = Unroll.FREELY,
     ) -> Loop | Once | Range:
         """Open a loop for i in start, start + step, … < end; it may be empty. If the bounds are not constant, unroll
-        applies only where it is NEVER.
+        applies only where it is NEVER or SCALAR.
         """
         if isinstance(start, int) and isinstance(end, int) and start < end:
             return self.loop(end - start, start=start, step=step, carried=carried, unroll=unroll)
-        return Range(self, start, end, step, carried, unroll if unroll is Unroll.NEVER else Unroll.FREELY)
+        kept = unroll in (Unroll.NEVER, Unroll.SCALAR)
+        return Range(self, start, end, step, carried, unroll if kept else Unroll.FREELY)
 
     def begin_while(self, carried: Sequence[Register]) -> While:
         return While(self, carried)

@@ -76,8 +76,8 @@ class PackColumns:
         for value in (whole, pitch, shift):
             code.define(value, code.scope)
 
-        def copy(column: ir.Value, first: IndexValue, end: IndexValue, moved: IndexValue) -> None:
-            k = code.range(first, end, unroll=Unroll.NEVER)
+        def copy(column: ir.Value, first: IndexValue, end: IndexValue, moved: IndexValue, unroll: Unroll) -> None:
+            k = code.range(first, end, unroll=unroll)
             b, place = code.b, code.value(k.index)
             offset = b.add(b.mul(column, row), b.mul(place, along))
             value = convert(code, self.source, self.target, load(code, Pointer(source), self.source, offset))
@@ -87,12 +87,12 @@ class PackColumns:
 
         columns_ = code.range(0, columns, unroll=Unroll.NEVER)
         column = code.value(columns_.index)
-        copy(column, 0, whole, 0)
-        zeros = code.range(whole, code.add(whole, shift), unroll=Unroll.NEVER)
+        copy(column, 0, whole, 0, Unroll.NEVER)
+        zeros = code.range(whole, code.add(whole, shift), unroll=Unroll.SCALAR)
         at = code.b.add(code.b.mul(column, pitch), code.value(zeros.index))
         store(code, Pointer(target), self.target, at, ir.Constant(memory_type(self.target), 0))
         zeros.close()
-        copy(column, whole, depth, shift)
+        copy(column, whole, depth, shift, Unroll.SCALAR)
         columns_.close()
         code.b.ret_void()
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
@@ -31,6 +32,10 @@ FAR = 64
 
 FEW_COLUMNS, DEEP = 8, 32
 """Columns that fill no vector, and the depth from which they are copied, so that a product is a sum along two rows."""
+
+PACKED = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
+PACKED_ROWS, PACKED_DEPTHS, PACKED_COLUMNS = 16, range(48, 1 << 15), 1 << 15
+"""Dtypes, rows, depths and elements of few columns for which stacks copy them in the kernel of the product."""
 
 LEAST_USES = 4
 """How often each element of a copy is read, at least: a copy reads and writes it."""
@@ -101,10 +106,16 @@ class _Side:
         return not are_one(self.x.shape, contracted) or (large and (far or not are_one(self.x.shape, self.free)))
 
     def is_row_by(self, columns: _Side) -> bool:
-        """Whether rows of this operand lie along its depth, and the few columns of the other one do not."""
+        """Whether rows of this operand lie along its depth, and the few columns of the other one do not, nor are copied
+        by stacks.
+        """
         few = 1 < columns.size(columns.free) < FEW_COLUMNS <= self.size(self.free)
-        deep = self.size(self.contracted) >= DEEP
-        return few and deep and self.fastest in self.contracted and columns.fastest not in columns.contracted
+        depth = self.size(self.contracted)
+        if {self.x.shape.dtype, columns.x.shape.dtype} <= PACKED and depth in PACKED_DEPTHS:
+            rows = self.size(self.free) if are_one(self.x.shape, self.free) else 0
+            if rows >= PACKED_ROWS and columns.size(columns.free) * depth <= PACKED_COLUMNS:
+                return False
+        return few and depth >= DEEP and self.fastest in self.contracted and columns.fastest not in columns.contracted
 
     def copied(self, b: Builder, along: bool) -> _Side:
         """A transposed copy. along: with the depth last; else what has the fastest dimension is last."""
