@@ -170,7 +170,8 @@ def bitcast_convert(body: Body, op: Op) -> Value:
     kinds = (*SIGNED, *UNSIGNED, *FLOATS)
 
     def readable(v: Value) -> bool:
-        return v.dtype.is_integer or v.instruction.opcode is Op.PARAMETER
+        given = body.entry and v.instruction.opcode is Op.PARAMETER  # the sign of a computed NaN is open
+        return v.dtype.is_integer or given
 
     if body.source.chance(20):
         return _joined_bits(body)

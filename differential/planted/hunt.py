@@ -30,6 +30,9 @@ LIMIT = 60.0
 SHRINK_SECONDS = 20.0
 """How long Hypothesis makes a catch smaller, before it is reduced."""
 
+UNSTEADY = 3
+"""Catches that do not come again, after which a hunt ends."""
+
 
 @dataclass(frozen=True)
 class Caught:
@@ -112,8 +115,9 @@ class Hunter:
         """Draw until a finding is met that the healthy testbed does not have, and that can be repeated."""
         begin = partial(plant, fault.name)
         folder = _unused(folder)
-        state, alarms, spent, unsteady = State(seed), 0, 0.0, None
-        while spent < self.seconds:
+        state, alarms, spent = State(seed), 0, 0.0
+        unsteady: list[Caught] = []
+        while spent < self.seconds and len(unsteady) < UNSTEADY:
             campaign = Campaign(
                 self.orders, folder, state, self.jobs, self.seconds - spent, LIMIT, self.target,
                 begin=begin, first=True, shrink_seconds=min(SHRINK_SECONDS, self.reduce_seconds / 2),
@@ -134,8 +138,11 @@ class Hunter:
             row = Caught(fault.name, True, campaign.met[0], round(spent, 3), alarms=alarms, folder=str(found))
             if small is not None:
                 return _judged(row, fault, small, shrinking)
-            unsteady = unsteady or row  # what the fault reads has other contents now: a later catch may be steady
-        return unsteady or Caught(fault.name, False, state.cases, round(spent, 3), alarms=alarms)
+            # What the fault reads has other contents now: a later catch, of the same cause too, may be steady.
+            state.causes.pop()
+            aside = found.rename(_unused(found.with_name(f"{found.name}-unsteady")))
+            unsteady.append(replace(row, folder=str(aside)))
+        return unsteady[0] if unsteady else Caught(fault.name, False, state.cases, round(spent, 3), alarms=alarms)
 
 
 def _unused(folder: Path) -> Path:

@@ -39,8 +39,7 @@ def test_a_catch_that_does_not_come_again_does_not_end_the_hunt(tmp_path, monkey
         return None if len(folders) == 1 else follow_up(folder, **options)
 
     monkeypatch.setattr(hunt, "follow_up", unsteady)
-    few = replace(FEW, limits=replace(FEW.limits, dtypes=(DType.F32, DType.S32)))
-    (row,) = Hunter(few, 1, 300.0, reduce_seconds=6.0).hunt(Hunts(tmp_path, 1), [REVERSE])
+    (row,) = Hunter(FEW, 1, 300.0, reduce_seconds=6.0).hunt(Hunts(tmp_path, 1), [REVERSE])
     assert len(folders) == 2 and row.folder == str(folders[1]) and row.blame_right
 
 

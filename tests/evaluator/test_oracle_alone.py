@@ -29,6 +29,7 @@ MAY_RUN_IT = {
     "differential/reduce/case.py": "values that parameters take over where a reduced module is cut",
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
+    "differential/sums.py": "sums of the terms of other operands, by the function of the widened instruction",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",
     "differential/precision.py": "who is far off: the oracle in double precision",
     "differential/preserving.py": "checks passes from above",

@@ -26,6 +26,7 @@ PREPARING = ("support/corpus.py", "support/hlo_corpus.py", "cases/", "generators
 """Files of tests that make what is tested: an assertion there says nothing of a result."""
 
 MAY_SKIP = {
+    "benchmarks/test_against_checkout.py": "an environment in the checkout",
     "cli/test_report_browser.py": "Chromium",
     "passes/algebra/test_algebra_proofs.py": "z3-solver (./testbed setup --dev)",
     "backends/test_ahead.py": "cross compilers for AArch64 and RISC-V, and QEMU",
