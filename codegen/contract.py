@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from .open_module import OpenModule
 from .options import Target
@@ -37,22 +37,14 @@ def decided(module: OpenModule, target: Target, text: str | None = None) -> str 
     if target.architecture not in ARCHITECTURES or all(blocks != 1 for _, blocks in module.functions()):
         return None
     fuses = target.has_fma or target.vector_bits >= 512
-    lines, body, kinds, changed = list[str](), list[str](), set[str](), False
-    inside = False
+    kinds = set[str]()
     text = module.text() if text is None else text
-    for line in text.splitlines():
-        if inside and line == "}":
-            if _is_undecided(body):
-                body, changed = list(_decided_body(body, fuses, kinds)), True
-            lines += body
-            body, inside = [], False
-        elif inside:
-            body.append(line)
-            continue
-        inside = inside or DEFINE.match(line) is not None
-        lines.append(line)
-    lines += _declarations(kinds, text)
-    return "\n".join(lines) + "\n" if changed else None
+
+    def decide(body: Sequence[str]) -> list[str] | None:
+        return list(_decided_body(body, fuses, kinds)) if _is_undecided(body) else None
+
+    lines, changed = _with_bodies(text, decide)
+    return "\n".join([*lines, *_declarations(kinds, text)]) + "\n" if changed else None
 
 
 def fused(text: str) -> str:
@@ -60,19 +52,26 @@ def fused(text: str) -> str:
 
     For code whose next reader knows no `contract`, such as SPIR-V.
     """
-    lines, body, kinds = list[str](), list[str](), set[str]()
-    inside = False
+    kinds = set[str]()
+    lines, _ = _with_bodies(text, lambda body: list(_decided_body(body, True, kinds)))
+    return "\n".join([*lines, *_declarations(kinds, text)]) + "\n"
+
+
+def _with_bodies(text: str, decide: Callable[[Sequence[str]], list[str] | None]) -> tuple[list[str], bool]:
+    """The lines of a module with other bodies of its functions, and whether any is. decide: None leaves one alone."""
+    lines, body, changed, inside = list[str](), list[str](), False, False
     for line in text.splitlines():
         if inside and line == "}":
-            lines += _decided_body(body, True, kinds)
+            decided = decide(body)
+            changed = changed or decided is not None
+            lines += body if decided is None else decided
             body, inside = [], False
         elif inside:
             body.append(line)
             continue
         inside = inside or DEFINE.match(line) is not None
         lines.append(line)
-    lines += _declarations(kinds, text)
-    return "\n".join(lines) + "\n"
+    return lines, changed
 
 
 def _declarations(kinds: Collection[str], text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension, dimensions_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import converts_in_vectors
 from .dot_product import Product, loops_of_steps, open_loops, positions_of_step
 from .dot_registers import FEW_REGISTERS, registers_of
 from .dot_slim_tile import SlimColumns, SlimTile, rows_at_once
@@ -63,7 +63,7 @@ def slim_product_of(b: Builder, node: Node, result: Buffer) -> Product | None:
 
 
 def _is_read(dtype: DType, wide: DType) -> bool:
-    return dtype is wide or (dtype in IN_VECTORS and COMPUTE[dtype] is wide)
+    return dtype is wide or converts_in_vectors(dtype, wide)
 
 
 def slim_takes_steps(product: Product, partition: Partition) -> bool:
