@@ -180,11 +180,13 @@ class Compiler(ABC, Generic[ProgramT]):
 class Platform(ABC):
     """A kind of device. Its executor, compiler and transfer manager work only with each other.
 
-    capabilities: what it has beyond memory, copies, a compiler and runs.
+    capabilities: what it has beyond memory, copies, a compiler and runs. keeps_subnormals: its arithmetic takes
+    subnormals for what they are, as XLA:GPU does, where XLA:CPU takes them for zeros.
     """
 
     name: str
     capabilities: frozenset[Capability] = frozenset()
+    keeps_subnormals: bool = False
 
     def unavailable(self) -> str | None:
         """Why it has no device here, in one line; None if it has some."""

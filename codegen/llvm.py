@@ -125,12 +125,13 @@ class Module(llvm.ModuleRef):
         _CONTEXTS.pop(self._number, None)
 
 
-def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRef:
+def parse(llvm_ir: str, context: llvm.ContextRef | None = None, *, assembly: bool = False) -> llvm.ModuleRef:
     """Parse and verify LLVM IR text; without a context in a new one, so that threads may work in parallel.
 
-    Raises CodegenError.
+    assembly: it may have inline assembly, of a library that was linked to it. Raises CodegenError.
     """
-    refuse_assembly(llvm_ir)
+    if not assembly:
+        refuse_assembly(llvm_ir)
     start()
     try:
         context = context or llvm.create_context()
@@ -146,6 +147,15 @@ def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRe
     except (RuntimeError, UnicodeEncodeError) as error:
         raise wrong_ir(str(error)) from error
     return module
+
+
+def parse_bitcode(data: bytes, context: llvm.ContextRef) -> llvm.ModuleRef:
+    """A module of bitcode, to be linked into one of the context. Raises CodegenError."""
+    start()
+    try:
+        return llvm.parse_bitcode(data, context=context)
+    except RuntimeError as error:
+        raise wrong_ir(str(error)) from error
 
 
 def refuse_assembly(llvm_ir: str) -> None:

@@ -11,6 +11,7 @@ plane.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import ml_dtypes
@@ -168,6 +169,26 @@ def _near_in_plane(parts: list[tuple[np.ndarray, np.ndarray]], dtype: DType, bou
     if bound.ulp >= POWER_ULP:  # a power that overflows may have been turned by any angle before
         near |= (np.isinf(ar) | np.isinf(ai)) & (np.isinf(er) | np.isinf(ei))
     return np.asarray(near)
+
+
+def nearest_of(value: np.ndarray, expected: Sequence[np.ndarray]) -> np.ndarray:
+    """Of several expected arrays, element by element the one that is nearest to a value; each part of a complex number
+    for itself, NaN nearest to NaN.
+    """
+    if value.dtype.kind == "c":
+        out = np.empty_like(expected[0])
+        out.real = nearest_of(value.real, [e.real for e in expected])
+        out.imag = nearest_of(value.imag, [e.imag for e in expected])
+        return out
+    with np.errstate(all="ignore"):
+        wide = [e.astype(np.float64) for e in expected]
+        apart = np.stack([np.abs(value.astype(np.float64) - e) for e in wide])
+    same = np.stack([(value == e) | (value != value) & (e != e) for e in expected])
+    apart = np.where(same, -1.0, np.where(np.isnan(apart), np.inf, apart))
+    nearest, out = apart.argmin(0), expected[0]
+    for number, other in enumerate(expected):
+        out = np.where(nearest == number, other, out)
+    return out
 
 
 def bounds(

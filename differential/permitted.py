@@ -16,6 +16,8 @@ rules leave one:
   normalised by it.
 - A function of a complex number of which a part is NaN: what is not NaN of its result (an infinity, a zero, π/2) has
   either sign, as C leaves it open for some of them.
+- A complex power has any direction that a few ulp of its angle, c·arg x + d·log |x|, turn it to. Where the angle is
+  large, that is every direction.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
@@ -47,6 +49,9 @@ from .sums import CHOICES, FINITE, Sums, is_sum, sum_of
 
 RUNS = 24
 """The first `2 * CHOICES` make the same choice everywhere, the others draw for each element."""
+
+ANGLE_ULP = 4
+"""Ulp that the angle of a complex power may be off: of a logarithm, two products and their sum."""
 
 BUDGET = 20.0
 """Seconds that a command spends on these runs; a program that would need more is compared by its bounds alone."""
@@ -128,7 +133,10 @@ class _Choices:
             return lambda *operands: self._summed(i, run, self._due(i, operands))
         given = join(self.errors.get(o, NONE) for o in i.operands)
         if own := own_error(i, given):
-            return lambda *operands: self._signed(self._off(run(*self._due(i, operands)), own), operands)
+            turned = self._turned if i.opcode is Op.POWER and i.shape.dtype.is_complex else _as_it_is
+            return lambda *operands: turned(
+                self._signed(self._off(run(*self._due(i, operands)), own), operands), operands
+            )
         if i.opcode in _FOLDS:
             steps = max(0.0, self.errors.get(i, NONE).relative - given.due)
             return lambda *operands: self._off(run(*self._due(i, operands)), steps)
@@ -176,6 +184,16 @@ class _Choices:
         made = value.copy()
         made.real, made.imag = value.real * signs[0], value.imag * signs[1]
         return made
+
+    def _turned(self, value: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
+        """A complex power in another direction. Runs are spread evenly over the circle where all are possible."""
+        x, y = (np.asarray(o, np.complex128) for o in operands)
+        with np.errstate(all="ignore"):
+            angle = np.abs(y.real * np.angle(x)) + np.abs(y.imag * np.log(np.abs(x)))
+            reach = ANGLE_ULP * np.finfo(value.dtype).eps * angle
+            turn = np.where(reach < np.pi, reach * self._draw(value.shape), 2 * np.pi * self.number / RUNS)
+            turned = (value.astype(np.complex128) * np.exp(1j * turn)).astype(value.dtype)
+        return np.where(np.isfinite(turned) & np.isfinite(value), turned, value)
 
     def _computed(self, i: Instruction, run: Run, operands: list[Any]) -> Any:
         """A result of an algorithm: its operands are off, what cancels inside, and all relative to the largest."""
@@ -275,6 +293,10 @@ _ORDERS = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
+
+
+def _as_it_is(value: Any, operands: Sequence[Any]) -> Any:
+    return value
 
 
 def _flushing(run: Run) -> Run:

@@ -10,21 +10,31 @@ from ...codegen.contract import fused
 from ...codegen.llvm import make_machine, parse
 from ...codegen.optimize import contractible
 from .addresses import with_chains
+from .device_library import functions_of_c, link_library, with_names_of_library
 from .members import with_members
+from .ptx import rounded, with_short_shifts
 from .targets import DeviceTarget
 
 
 def emit(text: str, target: DeviceTarget) -> bytes:
     """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
     machine = make_machine(target.target)
-    module = optimized(parse(contractible(text)), target, machine)
+    called = [] if target.libm else functions_of_c(text)
+    context = llvm.create_context()
+    module = parse(contractible(with_names_of_library(text, called) if called else text), context)
+    module.triple, module.data_layout = target.target.triple, str(machine.target_data)
+    if called:
+        link_library(module, context, called, target)
+    module = optimized(module, target, machine)
     plain = _SCOPES.sub("", str(module))
     if target.chains:  # what is the same in each turn of a loop leaves it in the second round, which breaks some chains
         module = optimized(parse(with_chains(with_members(plain))), target, machine)
         module = parse(fused(with_chains(str(module), "at")))
+    elif target.assembly:
+        return rounded(machine.emit_assembly(parse(with_short_shifts(plain), assembly=True))).encode()
     elif plain != str(module):
         module = parse(plain)
-    return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
+    return machine.emit_object(module)
 
 
 def optimized(module: llvm.ModuleRef, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:

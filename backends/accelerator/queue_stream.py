@@ -107,10 +107,6 @@ class QueueStream(Stream):
         """Let further work wait for a marker, of this queue or of another."""
 
     @abstractmethod
-    def _gate(self) -> Callable[[], object]:
-        """Let further work wait until the function is called, on any thread."""
-
-    @abstractmethod
     def _copy(self, to: int, source: int, size: int) -> None: ...
 
     @abstractmethod
@@ -125,13 +121,8 @@ class QueueStream(Stream):
         """Prepare a thread that works for the host."""
 
     @abstractmethod
-    def _handle(self) -> int:
-        """What the driver knows the queue by."""
-
     def lend(self) -> int:
         """The driver's own queue, for a function that enqueues its work there, on this thread."""
-        self._entered()
-        return self._handle()
 
     # -- order ---------------------------------------------------------------------------------------------------------
     def synchronize(self) -> None:
@@ -156,26 +147,6 @@ class QueueStream(Stream):
         if marker is not None:
             self._wait(marker)
             self.keep(marker)
-
-    def enqueue(self, work: Callable[[], object]) -> None:
-        """The queue stands still at a gate, which a thread opens after the work."""
-        with self._lock:
-            reached = self.marker()
-            opened = self._gate()
-            if self._host is None:
-                self._host = ThreadPoolExecutor(1, thread_name_prefix=f"{self.executor.platform.name}-stream")
-            self._host.submit(self._work, reached, work, opened)
-
-    def _work(self, reached: Marker, work: Callable[[], object], opened: Callable[[], object]) -> None:
-        try:
-            self._entered()
-            reached.wait()
-            work()
-        except BaseException as error:
-            with self._lock:
-                self._failures.append(error)
-        finally:
-            opened()
 
     def keep(self, *what: object) -> None:
         """Keep arrays and blocks until the work that was enqueued with them is done."""
@@ -259,6 +230,33 @@ class QueueStream(Stream):
         kernel.check(arguments)
         self.start(kernel, dimensions, [memory.address for memory in arguments])
         self.keep(*(memory.owner for memory in arguments))
+
+
+class GatedStream(QueueStream):
+    """A queue that stands still at a gate while the host does work that is enqueued in it."""
+
+    @abstractmethod
+    def _gate(self) -> Callable[[], object]:
+        """Let further work wait until the function is called, on any thread."""
+
+    def enqueue(self, work: Callable[[], object]) -> None:
+        with self._lock:
+            reached = self.marker()
+            opened = self._gate()
+            if self._host is None:
+                self._host = ThreadPoolExecutor(1, thread_name_prefix=f"{self.executor.platform.name}-stream")
+            self._host.submit(self._work, reached, work, opened)
+
+    def _work(self, reached: Marker, work: Callable[[], object], opened: Callable[[], object]) -> None:
+        try:
+            self._entered()
+            reached.wait()
+            work()
+        except BaseException as error:
+            with self._lock:
+                self._failures.append(error)
+        finally:
+            opened()
 
 
 def check_own(device: int, *memory: DeviceMemory) -> None:

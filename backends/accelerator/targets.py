@@ -21,7 +21,8 @@ class DeviceTarget:
     a step; None where items cannot wait for each other. place: LLVM IR of the number of the group, and of those of the
     item in it, across and down, each as `%number`. barrier: LLVM IR with which the items of a group wait for others;
     it and `place` call what group_declarations declares. chains: addresses are made in steps (addresses.py).
-    sized: what a kernel's head says of the items of its groups, {across} by {down}.
+    sized: what a kernel's head says of the items of its groups, {across} by {down}. libm: the device's own compiler
+    knows functions of C's library. library: kernels are linked with libdevice, which has them (device_library.py).
     """
 
     name: str
@@ -43,6 +44,8 @@ class DeviceTarget:
     group_declarations: str = ""
     chains: bool = False
     sized: str = ""
+    libm: bool = False
+    library: bool = False
 
     @property
     def key(self) -> str:
@@ -74,6 +77,7 @@ SPIRV = DeviceTarget(
     item="  %item = call spir_func i64 @_Z13get_global_idj(i32 0)\n",
     declarations="declare spir_func i64 @_Z13get_global_idj(i32)\n",
     chains=True,
+    libm=True,
     sized=" !reqd_work_group_size !{{i32 {across}, i32 {down}, i32 1}}",
     group=1024,  # a CPU runs a group as one loop
     row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
@@ -127,6 +131,7 @@ def nvptx(processor: str) -> DeviceTarget:
         item=_CUDA_ITEM,
         declarations="".join(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()\n" for name in ("ctaid", "ntid", "tid")),
         assembly=True,
+        library=True,
         sized=' "nvvm.reqntid"="{across},{down},1"',
         groups=GPU_GROUPS,
         place=_place(*_CUDA_PLACE),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_int, c_size_t, c_uint64, c_void_p
 from typing import TYPE_CHECKING
 
-from ..gpu.driver import GREATER_OR_EQUAL, Dialect
+from ..gpu.driver import Dialect
 
 if TYPE_CHECKING:
     from ..gpu.driver import Driver
@@ -32,10 +32,6 @@ def _copy_peer(driver: Driver, to: int, device: int, source: int, peer: int, siz
     code = _enter(driver, peer) or _enter(driver, device)
     contexts = driver.contexts
     return code or driver.symbols["cuMemcpyPeerAsync"](to, contexts[device], source, contexts[peer], size, stream)
-
-
-def _wait_word(driver: Driver, stream: int, address: int, value: int) -> int:
-    return driver.symbols["cuStreamWaitValue32_v2"](stream, address, value, GREATER_OR_EQUAL)
 
 
 CUDA = Dialect(
@@ -74,9 +70,8 @@ CUDA = Dialect(
         "cuCtxSetCurrent": (c_void_p,),
         "cuMemcpyAsync": (c_uint64, c_uint64, c_size_t, c_void_p),
         "cuMemcpyPeerAsync": (c_uint64, c_void_p, c_uint64, c_void_p, c_size_t, c_void_p),
-        "cuStreamWaitValue32_v2": (c_void_p, c_uint64, ctypes.c_uint32, c_uint),
     },
-    adapters={"enter": _enter, "copy": _copy, "copy_peer": _copy_peer, "wait_word": _wait_word},
+    adapters={"enter": _enter, "copy": _copy, "copy_peer": _copy_peer},
     attributes={
         **{f"threads_{axis}": 2 + n for n, axis in enumerate("xyz")},
         **{f"blocks_{axis}": 5 + n for n, axis in enumerate("xyz")},

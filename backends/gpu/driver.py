@@ -51,8 +51,10 @@ NON_BLOCKING = 1
 NOT_READY = 600
 """What event_query returns for an event that is not reached yet."""
 
-GREATER_OR_EQUAL = 0
-"""A wait for a word to be at least a value, in both."""
+ERROR_LOG, ERROR_LOG_BYTES = 5, 6
+"""Options of module_load: where the driver's compiler writes what is wrong with the code, and how much has room."""
+
+LOG_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,9 @@ class Dialect:
     """What a driver calls things. functions: names of FUNCTIONS → symbols; others: symbols with types of their own.
 
     adapters: name → a function of Python on the symbols, for calls whose arguments differ: `enter(device)`,
-    `copy(to, source, size, stream)`, `copy_peer(to, its device, source, its device, size, stream)`,
-    `wait_word(stream, address, value)`. attributes: numbers of properties. errors: code → name. memory, lost: codes
-    that mean that memory is short, that the device does not answer.
+    `copy(to, source, size, stream)`, `copy_peer(to, its device, source, its device, size, stream)`. attributes: numbers
+    of properties. errors: code → name. memory, lost: codes that mean that memory is short, that the device does not
+    answer.
     """
 
     name: str
@@ -108,6 +110,14 @@ class Driver:
     def describe(self, code: int) -> str:
         """A code in words: 'OUT_OF_MEMORY (2)'."""
         return f"{self.dialect.errors.get(code, 'error')} ({code})"
+
+    def load(self, image: bytes) -> tuple[int, int, str]:
+        """Load a module: (code, handle, what the driver's compiler says is wrong, in one line)."""
+        made, log = ctypes.c_void_p(), ctypes.create_string_buffer(LOG_BYTES)
+        names = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
+        values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
+        code = self.call("module_load", ctypes.byref(made), ctypes.create_string_buffer(image), 2, names, values)
+        return code, made.value or 0, " ".join(log.value.decode(errors="replace").split())
 
     def number(self, device: int, attribute: str) -> int:
         """A property of a device."""

@@ -98,13 +98,13 @@ class GpuStreamExecutor(DriverExecutor):
 
         Raises BackendError in one line.
         """
-        made, image = ctypes.c_void_p(), ctypes.create_string_buffer(self._linked(code))  # with a zero byte behind it
         self.driver.do("use a device", "enter", self.ordinal)
-        status = self.driver.call("module_load", ctypes.byref(made), image, 0, None, None)
-        if status or not made.value:
+        status, module, said = self.driver.load(self._linked(code))
+        if status or not module:
             what = f"{self.driver.dialect.name} cannot load a program: {self.driver.describe(status)}"
+            what += f": {said}" if said else ""
             raise BackendError(what, remedy=f"give code for {self.code_target.target.cpu}")
-        return Program(self.driver, self.ordinal, made.value, code)
+        return Program(self.driver, self.ordinal, module, code)
 
     def kernel(self, program: Program, name: str, arguments: int) -> Kernel:
         """A kernel of a module. Raises BackendError if there is none."""

@@ -20,6 +20,7 @@ class GpuPlatform(Platform):
     """name: the platform's. load: its driver, or why there is none. target_of: (driver, device) → the code it takes."""
 
     capabilities = frozenset(Capability) - LACKS
+    keeps_subnormals = True
     executor_type = GpuStreamExecutor
 
     def __init__(

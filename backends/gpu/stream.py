@@ -1,36 +1,49 @@
-"""A stream of a GPU, with events and gates that the host opens."""
+"""A stream of a GPU, with events, and a thread for work of the host in it."""
 
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from ..accelerator.queue_stream import Marker, QueueStream
-from ..device import Kernel, LaunchDimensions, MemorySpace, StreamExecutor
+from ..device import Kernel, LaunchDimensions, StreamExecutor
 from .driver import NON_BLOCKING, NOT_READY, Driver
 from .memory import destroyed
 
 
 class Handle:
-    """An event of the driver; destroyed when nobody knows it any more."""
+    """An event of the driver; destroyed when nobody knows it any more. It may be recorded later, by another thread."""
 
     def __init__(self, driver: Driver, device: int):
         self.driver, self.device = driver, device
+        self.recorded = threading.Event()
         made = ctypes.c_void_p()
         driver.do("create an event", "enter", device)
         driver.do("create an event", "event_create", ctypes.byref(made), 0)
         self.value = made.value
         weakref.finalize(self, destroyed, driver, device, "event_destroy", made.value or 0).atexit = False
 
+    def record(self, stream: int | None) -> None:
+        """Record it in a stream of the driver. It counts as recorded if that fails, too: nobody waits for ever."""
+        try:
+            self.driver.do("record an event", "event_record", self.value, stream)
+        finally:
+            self.recorded.set()
+
     @property
     def is_reached(self) -> bool:
+        if not self.recorded.is_set():
+            return False
         code = self.driver.call("event_query", self.value)
         if code not in (0, NOT_READY):
             self.driver.fail(code, "ask an event")
         return code == 0
 
     def wait(self) -> None:
+        self.recorded.wait()
         self.driver.do("wait for an event", "event_synchronize", self.value)
 
 
@@ -46,7 +59,13 @@ class Between:
 
 
 class GpuStream(QueueStream):
-    """One stream of the driver."""
+    """One stream of the driver.
+
+    Work of the host in it, and what is enqueued behind that work, waits on a thread; the driver's stream itself never
+    stands still. If it did, whatever synchronises the device would wait for the work, which may be what calls it: a
+    copy from memory that is not pinned, a block that is given back, a module that is loaded. And a callback of the
+    driver may call none of the driver's functions.
+    """
 
     _first: Handle
     """The event from which on the stream is watched."""
@@ -54,6 +73,8 @@ class GpuStream(QueueStream):
     def __init__(self, executor: StreamExecutor, driver: Driver):
         super().__init__(executor)
         self.driver, self._device = driver, executor.ordinal
+        self._order = threading.Condition(self._lock)
+        self._behind = 0  # commands on the thread, which those that come now must follow
         made = ctypes.c_void_p()
         self._entered()
         self.driver.do("create a stream", "stream_create", ctypes.byref(made), NON_BLOCKING)
@@ -64,43 +85,81 @@ class GpuStream(QueueStream):
         """The driver's functions act on the context of the calling thread."""
         self.driver.do("use a device", "enter", self._device)
 
-    def _handle(self) -> int:
+    # -- order ---------------------------------------------------------------------------------------------------------
+    def enqueue(self, work: Callable[[], object]) -> None:
+        with self._lock:
+            reached = self.marker()
+
+            def run() -> None:
+                reached.wait()
+                work()
+
+            self._later(run)
+
+    def _issue(self, command: Callable[[], object], after: Handle | None = None) -> None:
+        """Give the driver a command: now, or on the thread, behind the work there. after: it waits for an event that
+        may not be recorded yet.
+        """
+        with self._lock:
+            if self._behind or (after is not None and not after.recorded.is_set()):
+                self._later(command)
+                return
+            self._entered()
+            command()
+
+    def _later(self, command: Callable[[], object]) -> None:
+        if self._host is None:
+            self._host = ThreadPoolExecutor(1, thread_name_prefix=f"{self.executor.platform.name}-stream")
+        self._behind += 1
+        self._host.submit(self._on_thread, command)
+
+    def _on_thread(self, command: Callable[[], object]) -> None:
+        try:
+            self._entered()
+            command()
+        except BaseException as error:
+            with self._lock:
+                self._failures.append(error)
+        finally:
+            with self._order:
+                self._behind -= 1
+                self._order.notify_all()
+
+    def _drain(self) -> None:
+        """Wait until the driver has all commands."""
+        with self._order:
+            self._order.wait_for(lambda: not self._behind)
+
+    def lend(self) -> int:
+        self._drain()
+        self._entered()
         return self.value or 0
 
     def _finish(self) -> None:
+        self._drain()
         self._entered()
         self.driver.do("finish a stream", "stream_synchronize", self.value)
 
     def marker(self) -> Handle:
         handle = Handle(self.driver, self._device)
-        self.driver.do("record an event", "event_record", handle.value, self.value)
+        self._issue(lambda: handle.record(self.value))
         return handle
 
+    def _wait(self, marker: Marker) -> None:
+        assert isinstance(marker, Handle)
+
+        def wait() -> None:
+            marker.recorded.wait()
+            self.driver.do("wait in a stream", "stream_wait_event", self.value, marker.value, 0)
+
+        self._issue(wait, marker)
+
+    # -- times ---------------------------------------------------------------------------------------------------------
     def seconds(self, began: Marker, ended: Marker) -> float:
         assert isinstance(began, Handle) and isinstance(ended, Handle)
         milliseconds = ctypes.c_float()
         self.driver.do("read a time", "event_elapsed", ctypes.byref(milliseconds), began.value, ended.value)
         return milliseconds.value * 1e-3
-
-    def _wait(self, marker: Marker) -> None:
-        assert isinstance(marker, Handle)
-        self._entered()
-        self.driver.do("wait in a stream", "stream_wait_event", self.value, marker.value, 0)
-
-    def _gate(self) -> Callable[[], object]:
-        """The stream stands still at a word of pinned memory. A callback of the driver could not do the host's work:
-        it may call none of the driver's functions.
-        """
-        gate = self.executor.allocate(4, MemorySpace.HOST)
-        word = ctypes.c_uint32.from_address(gate.address)
-        word.value = 0
-        self.driver.do("wait for the host", "wait_word", self.value, gate.address, 1)
-        self.keep(gate)  # until the stream has read it
-
-        def opened() -> None:
-            word.value = 1
-
-        return opened
 
     def watch(self) -> None:
         super().watch()
@@ -109,17 +168,16 @@ class GpuStream(QueueStream):
     def _between(self, before: Marker, after: Marker) -> Between:
         return Between(self, self._first, before, after)
 
+    # -- work ----------------------------------------------------------------------------------------------------------
     def _copy(self, to: int, source: int, size: int) -> None:
-        self._entered()
         with self.noted():
-            self.driver.do(f"copy {size} bytes", "copy", to, source, size, self.value)
+            self._issue(lambda: self.driver.do(f"copy {size} bytes", "copy", to, source, size, self.value))
 
     def _fill(self, address: int, pattern: bytes, size: int) -> None:
-        self._entered()
         function, count = f"memset{8 * len(pattern)}", size // len(pattern)
         value = int.from_bytes(pattern, "little")
         with self.noted():
-            self.driver.do(f"fill {size} bytes", function, address, value, count, self.value)
+            self._issue(lambda: self.driver.do(f"fill {size} bytes", function, address, value, count, self.value))
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
         """The driver copies the arguments."""
@@ -127,10 +185,12 @@ class GpuStream(QueueStream):
         values = (ctypes.c_uint64 * count)(*addresses)
         first = ctypes.addressof(values)
         places = (ctypes.c_void_p * count)(*(first + 8 * n for n in range(count)))
-        self._entered()
         shape = (*dimensions.blocks, *dimensions.threads)
+
+        def launch() -> None:
+            given = ctypes.addressof(places)
+            assert values  # the places are addresses in it
+            self.driver.do(f"run {kernel.name}", "launch", kernel.handle.value, *shape, 0, self.value, given, None)
+
         with self.noted():
-            self.driver.do(
-                f"run {kernel.name}", "launch",
-                kernel.handle.value, *shape, 0, self.value, ctypes.addressof(places), None,
-            )  # fmt: skip
+            self._issue(launch)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_size_t, c_uint64, c_void_p
 from typing import Any
 
-from ..accelerator.queue_stream import Marker, QueueStream
+from ..accelerator.queue_stream import GatedStream, Marker
 from ..device import Kernel, LaunchDimensions
 from .errors import check
 from .launches import sizes_of
@@ -66,7 +66,7 @@ def _sizes(dimensions: LaunchDimensions) -> tuple[Any, Any]:
     return _Sizes(*sizes), _Sizes(*group)
 
 
-class OpenClStream(QueueStream):
+class OpenClStream(GatedStream):
     """One queue of OpenCL."""
 
     def __init__(self, executor: Any, queue: int):
@@ -75,7 +75,7 @@ class OpenClStream(QueueStream):
         self._owner = executor
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
 
-    def _handle(self) -> int:
+    def lend(self) -> int:
         return self.queue
 
     def _finish(self) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-from ctypes import c_int, c_size_t, c_uint, c_void_p
+from ctypes import c_int, c_size_t, c_void_p
 from typing import TYPE_CHECKING
 
-from ..gpu.driver import GREATER_OR_EQUAL, Dialect
+from ..gpu.driver import Dialect
 
 if TYPE_CHECKING:
     from ..gpu.driver import Driver
@@ -25,10 +24,6 @@ def _copy(driver: Driver, to: int, source: int, size: int, stream: int) -> int:
 
 def _copy_peer(driver: Driver, to: int, device: int, source: int, peer: int, size: int, stream: int) -> int:
     return driver.symbols["hipMemcpyPeerAsync"](to, device, source, peer, size, stream)
-
-
-def _wait_word(driver: Driver, stream: int, address: int, value: int) -> int:
-    return driver.symbols["hipStreamWaitValue32"](stream, address, value, GREATER_OR_EQUAL, 0xFFFFFFFF)
 
 
 HIP = Dialect(
@@ -66,9 +61,8 @@ HIP = Dialect(
         "hipSetDevice": (c_int,),
         "hipMemcpyAsync": (c_void_p, c_void_p, c_size_t, c_int, c_void_p),
         "hipMemcpyPeerAsync": (c_void_p, c_int, c_void_p, c_int, c_size_t, c_void_p),
-        "hipStreamWaitValue32": (c_void_p, c_void_p, ctypes.c_uint32, c_uint, ctypes.c_uint32),
     },
-    adapters={"enter": _enter, "copy": _copy, "copy_peer": _copy_peer, "wait_word": _wait_word},
+    adapters={"enter": _enter, "copy": _copy, "copy_peer": _copy_peer},
     attributes={
         **{f"threads_{axis}": 26 + n for n, axis in enumerate("xyz")},
         **{f"blocks_{axis}": 29 + n for n, axis in enumerate("xyz")},

@@ -7,14 +7,18 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 
+from ...backends.accelerator import device_library
 from ...backends.accelerator.build import build_device_code
 from ...backends.accelerator.compiler import emitted_for
 from ...backends.accelerator.targets import DeviceTarget, amdgcn, nvptx
 from ...backends.accelerator.text import entry_name
 from ...backends.device import BackendError
 from ...backends.rocm.link import linked, linker
+from ...codegen.errors import CodegenError
+from ...codegen.llvm import parse
 from ...formats.text.parser import parse_module
 from ...hlo.library.calls import LIBRARY
 from ...migration.choose import emit_for
@@ -147,3 +151,81 @@ def test_ptx_of_groups_shares_memory_and_waits(program: str, items: str, waits: 
     assert {word.split(".")[1] for word in words if word.startswith("st.")} == {"global", "shared"}
     assert sum(word.startswith(("bar.sync", "barrier.sync")) for word in words) == waits
     assert any(line.startswith(f".reqntid {items}") for line in text)
+
+
+SHIFT = """HloModule m
+ENTRY e { x = TYPE[64] parameter(0)
+ n = TYPE[64] parameter(1)
+ ROOT y = TYPE[64] OP(x, n) }
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("type_", ["s64", "u64"])
+@pytest.mark.parametrize("op", ["shift-left", "shift-right-logical"])
+def test_long_shifts_by_more_than_32_bits_say_shift_all_out(op: str, type_: str, stack: str):
+    """PTX shifts by 32-bit numbers: the 64-bit amount is compared as it is (found on a card: x << 2^63 was x)."""
+    text = [line.split() for line in lines_of(stack, SHIFT.replace("TYPE", type_).replace("OP", op))]
+    shifts = [words for words in text if words and words[0] in ("shl.b64", "shr.u64") and words[-1].startswith("%")]
+    masks = {words[1].rstrip(",") for words in text if words and words[0].startswith("and.") and words[-1] == "63;"}
+    assert shifts and {words[-1].rstrip(";") for words in shifts} <= masks
+    assert any(words and words[0].startswith("setp.") and words[-1] in ("64;", "63;") for words in text)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("type_", ["f32", "f64", "f16"])
+def test_sums_and_products_are_rounded_in_ptx(type_: str, stack: str):
+    """Without `.rn`, the assembler may fuse them."""
+    program = f"""HloModule m
+ENTRY e {{ x = {type_}[64] parameter(0)
+ y = {type_}[64] exponential(x)
+ z = {type_}[64] multiply(y, y)
+ ROOT r = {type_}[64] add(z, x) }}
+"""
+    words = [line.split()[0].split(".") for line in lines_of(stack, program) if line.startswith("\t")]
+    floats = [w for w in words if w[0] in ("add", "sub", "mul", "fma") and w[-1] in ("f16", "f32", "f64")]
+    assert floats and all("rn" in w for w in floats)
+
+
+OF_C = """HloModule m
+ENTRY e { x = c128[64] parameter(0)
+ p = f64[64] parameter(1)
+ a = c128[64] exponential-minus-one(x)
+ b = c128[64] atan2(x, a)
+ d = f64[64] erf(p)
+ f = f64[64] power(p, d)
+ ROOT t = (c128[64], f64[64]) tuple(b, f) }
+"""
+
+
+@needs_ptxas
+@pytest.mark.parametrize("stack", STACKS)
+def test_functions_of_c_are_those_of_libdevice(stack: str, tmp_path: Path):
+    given = plan(parse_module(OF_C)).emitted
+    for request in given:
+        ptx = code_of(request, stack, nvptx("sm_90"))
+        assert b".extern" not in ptx and assembled(ptx, "sm_90", tmp_path) == ""
+
+
+def test_without_libdevice_or_on_another_device_functions_of_c_are_refused(monkeypatch: pytest.MonkeyPatch):
+    text = 'declare double @"pow"(double, double)\ndeclare double @llvm.sqrt.f64(double)\ndeclare i32 @_Z1f()\n'
+    assert device_library.functions_of_c(text) == ["pow"]
+    context = llvm.create_context()
+    module = parse(text, context)
+    with pytest.raises(CodegenError, match="calls pow of C, which gfx942 does not have") as caught:
+        device_library.link_library(module, context, ["pow"], amdgcn("gfx942"))
+    assert caught.value.remedy == "use the host for this kernel"
+    monkeypatch.setattr(device_library, "libdevice", lambda: None)
+    with pytest.raises(CodegenError, match="calls pow of C, which sm_90 does not have") as caught:
+        device_library.link_library(module, context, ["pow"], nvptx("sm_90"))
+    assert "CUDA_HOME" in (caught.value.remedy or "")
+
+
+def test_libdevice_is_looked_for_where_cuda_puts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    wheel = tmp_path / "nvidia" / "cu13" / device_library.FILE
+    wheel.parent.mkdir(parents=True)
+    wheel.touch()
+    found = list(device_library.candidates())
+    assert found == [tmp_path / "toolkit" / device_library.FILE, wheel, Path("/usr/local/cuda", device_library.FILE)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -123,6 +124,12 @@ def test_each_failure_of_the_driver_is_one_line_with_a_remedy(function, code, wh
     work()
 
 
+def test_what_the_drivers_compiler_says_is_in_the_line():
+    with pytest.raises(BackendError, match=r"INVALID_IMAGE \(200\): ptxas fatal : no entry ptxas fatal") as error:
+        recorded("cuda").executor(0).build(b"no code")
+    assert "\n" not in str(error.value)
+
+
 def test_arguments_of_the_fake_are_checked():
     """What the executor never does, the recording driver would notice."""
     made = Recorded(CUDA, host_items())
@@ -240,3 +247,23 @@ def test_pinned_memory_is_the_hosts_too():
     result = np.zeros(16, np.uint8)
     executor.synchronous_memcpy_to_host(result, device)
     assert result.tolist() == [7] * 16
+
+
+def test_work_of_the_host_in_a_stream_holds_up_what_is_behind_it_and_nothing_else():
+    """The driver waits for its streams where a block is given back, and where memory that is not pinned is copied."""
+    executor, go, seen = recorded("cuda").executor(0), threading.Event(), []
+    stream, other = executor.create_stream(), executor.create_stream()
+    block, copy, unused = (executor.allocate(16) for _ in range(3))
+    event, found = executor.create_event(), np.zeros(16, np.uint8)
+    stream.enqueue(lambda: seen.append(go.wait(60)))
+    stream.memcpy_from_host(block, np.full(16, 7, np.uint8))
+    stream.record(event)
+    other.wait_for(event)
+    other.memcpy(copy, block, 16)
+    other.memcpy_to_host(found, copy)
+    executor.deallocate(unused)
+    assert not event.is_complete and not seen
+    go.set()
+    other.synchronize()
+    assert seen == [True] and event.is_complete and found.tolist() == [7] * 16
+    stream.synchronize()

@@ -6,9 +6,14 @@ import signal
 import time
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from ...backends import registry
+from ...backends.cuda.dialect import CUDA
+from ...differential.case_runner import run_case
+from ...differential.comparison import nearest_of
 from ...differential.conformance import run_cases
 from ...differential.corpus import Case, read_suite, select
 from ...differential.report import CaseResult, summary, write_json
@@ -16,6 +21,8 @@ from ...formats.program import load_io, save_io
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...hlo.shapes import array
+from ..support.host_items import host_items
+from ..support.recorded import Recorded
 
 
 def case(name: str) -> Case:
@@ -160,3 +167,31 @@ def test_a_suite_is_read_from_the_source_that_is_asked_for(tmp_path):
     (tmp_path / "manifest.jsonl").write_text(json.dumps(rows[1]) + "\n")
     with pytest.raises(InputError, match="no case has a 'stablehlo' path"):
         read_suite(tmp_path, "stablehlo")
+
+
+FLOOR = "HloModule m\n\nENTRY e {\n  p = f32[4]{0} parameter(0)\n  ROOT r = f32[4]{0} floor(p)\n}\n"
+
+
+def test_a_device_that_keeps_subnormals_may_have_their_results(tmp_path, monkeypatch):
+    """XLA:CPU, whose results are expected, flushes them; nothing else is allowed."""
+    monkeypatch.setitem(registry._PLATFORMS, "cuda", Recorded(CUDA, host_items()))
+    (tmp_path / "floor.hlo").write_text(FLOOR)
+    given = np.array([-1e-45, -1.5, 2.5, np.nan], np.float32)
+    save_io(tmp_path / "right.npz", [given], [np.array([-0.0, -2, 2, np.nan], np.float32)])
+    save_io(tmp_path / "wrong.npz", [given], [np.array([-0.0, -2, 3, np.nan], np.float32)])
+    rows = [{"id": name, "hlo": "floor.hlo", "golden": f"{name}.npz"} for name in ("right", "wrong")]
+    right, wrong = read_suite(suite(tmp_path, *rows))
+    for stack in ("legacy@cuda", "mlir@cuda"):
+        assert run_case(right, stack).status == "passed"
+        row = run_case(wrong, stack)
+        assert row.status == "failed" and "1 elements differ, first at [2]" in row.reason
+
+
+def test_the_nearest_of_several_expected_arrays_is_taken_by_part():
+    value = np.array([1 + 2j, complex(np.nan, 5), complex(np.inf, 0)], np.complex64)
+    first = np.array([1 + 9j, 3 + 5.5j, complex(np.inf, 1)], np.complex64)
+    second = np.array([7 + 2j, complex(np.nan, 9), complex(-np.inf, 0)], np.complex64)
+    found = nearest_of(value, [first, second])
+    np.testing.assert_array_equal(found, np.array([1 + 2j, complex(np.nan, 5.5), complex(np.inf, 0)], np.complex64))
+    narrow = [np.array([2, 7], ml_dtypes.bfloat16), np.array([4, 1], ml_dtypes.bfloat16)]
+    assert nearest_of(np.array([4, 6], ml_dtypes.bfloat16), narrow).tolist() == [4, 7]

@@ -443,3 +443,16 @@ def test_complex_sines_are_off_relative_to_one(op):
     exact = np.array([0.009056129 + 0.014017288j], np.complex64)
     assert not disagreeing(exact + np.complex64(2e-7j), exact, FROM_NUMPY[exact.dtype], bound).any()
     assert disagreeing(exact + np.complex64(2e-6j), exact, FROM_NUMPY[exact.dtype], bound).all()
+
+
+@pytest.mark.parametrize(("exponent", "free"), [(2.7724715e26, True), (2.7724715, False)])
+def test_a_complex_power_has_any_direction_where_its_angle_is_large(exponent, free):
+    """The angle is exponent · log |x|, and a rounding of the logarithm turns the result; its magnitude is known."""
+    text = "HloModule m\nENTRY e { x = c64[1] parameter(0)\n y = c64[1] parameter(1)\n ROOT r = c64[1] power(x, y) }\n"
+    module, given = parse_module(text), [np.array([1.317117], np.complex64), np.array([-1e-3 - 1j * exponent], "c8")]
+    (found,), (bound,), permitted = evaluate(module, given), bounds_of(module), Permitted(module, given)
+    for turn in (0.5, 1.5j, -1j, -1):
+        turned = (found * np.complex64(turn / abs(turn) if free else np.exp(1e-2j))).astype(np.complex64)
+        assert permitted.forbids(0, turned, bound)[0] != free
+    assert permitted.forbids(0, (found * np.complex64(1.7)).astype(np.complex64), bound)[0]
+    assert not permitted.forbids(0, found, bound)[0]

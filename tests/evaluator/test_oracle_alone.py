@@ -26,6 +26,7 @@ MAY_RUN_IT = {
     "benchmarks/xla_history.py": "how far a kernel of XLA's is off, version by version",
     "benchmarks/xla_kernels.py": "how far kernels of XLA's and ours are off",
     "cli/devices.py": "simulated devices: --replicas",
+    "differential/case_runner.py": "what is expected of a device that keeps subnormals",
     "differential/reduce/case.py": "values that parameters take over where a reduced module is cut",
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",

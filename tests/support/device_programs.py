@@ -1,14 +1,18 @@
-"""A program for tests of devices: a loop, a constant, and a call of a library; and the platforms that it runs on."""
+"""Programs for tests of devices, and the platforms that they run on.
+
+PROGRAM has a loop, a constant, and a call of a library; SOFTMAX is one kernel of groups.
+"""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
 from ...backends.cuda.dialect import CUDA
-from ...backends.opencl.library import devices
-from ...backends.registry import platform
+from ...backends.registry import platform, status
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
 from ...migration.choose import emit_for
@@ -46,6 +50,20 @@ ENTRY e {
 }
 """
 
+SOFTMAX = """HloModule softmax
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  p = f32[64,33] parameter(0)
+  x = f32[64,33] exponential(p)
+  zero = f32[] constant(0)
+  sum = f32[64] reduce(x, zero), dimensions={1}, to_apply=add
+  spread = f32[64,33] broadcast(sum), dimensions={0}
+  ROOT y = f32[64,33] divide(x, spread)
+}
+"""
+
 
 def inputs():
     rng = np.random.default_rng(0)
@@ -53,13 +71,23 @@ def inputs():
 
 
 def targets():
+    """The recording driver, and each platform that has a device."""
     yield pytest.param(lambda: Recorded(CUDA, host_items()), id="recorded")
-    why = f"platform opencl: {devices()[1]}"
-    yield pytest.param(lambda: platform("opencl"), id="opencl", marks=pytest.mark.skipif(not devices()[0], reason=why))
+    for name in PLATFORMS:
+        yield pytest.param(partial(platform, name), id=name, marks=without(name))
 
 
-def compiled(made, text, stack="legacy"):
+PLATFORMS = ("opencl", "cuda", "rocm")
+
+
+def without(name: str) -> pytest.MarkDecorator:
+    """The mark that skips a test where a platform has no device."""
+    why = status(name).why
+    return pytest.mark.skipif(why is not None, reason=f"platform {name}: {why}")
+
+
+def compiled(made, text, stack="legacy", cache=None):
     module = parse_module(text)
     verify(module)
-    compiler, options = made.compiler(), CompileOptions(cache=None)
+    compiler, options = made.compiler(), CompileOptions(cache=cache)
     return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)

@@ -36,6 +36,7 @@ def host_items(groups: GroupShape | None = None) -> DeviceTarget:
         item=f"  %item = load volatile i64, ptr @{ITEM}\n",
         declarations=f"@{ITEM} = global i64 0\n",
         groups=groups,
+        libm=True,
         place=(f"{asked}0)\n", f"{asked}1)\n", f"{asked}2)\n"),
         barrier=f"%wait = load volatile ptr, ptr @{WAIT}\n  call void %wait()",
         group_declarations=f"@{PLACE} = global ptr null\n@{WAIT} = global ptr null\n",

@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
-from ...backends.gpu.driver import FUNCTIONS, NOT_READY, Dialect
+from ...backends.gpu.driver import ERROR_LOG, ERROR_LOG_BYTES, FUNCTIONS, NOT_READY, Dialect
 from ...codegen.load import LoadedCode, load
 from .host_items import ITEM, PLACE, run_groups
 
@@ -24,9 +25,17 @@ INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, INVALID_DEVICE, INVALID_IMAGE = 1, 2, 1
 INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND, LAUNCH_FAILED = 201, 400, 500, 719
 
 
+WORKER = "fake-gpu"
+"""Begins the names of the streams' threads."""
+
+
+def _at(address: int | None, type_: Any, count: int) -> list[int]:
+    return list((type_ * count).from_address(address)) if address else []
+
+
 class _Stream:
     def __init__(self) -> None:
-        self.worker = ThreadPoolExecutor(1, thread_name_prefix="fake-gpu")
+        self.worker = ThreadPoolExecutor(1, thread_name_prefix=WORKER)
         self.failure = 0
 
     def submit(self, work: Callable[[], object]) -> Future[None]:
@@ -186,10 +195,21 @@ class RecordingDriver:
             del self.blocks[address or 0]
             return 0
 
+    def _settle(self) -> None:
+        """Wait for all streams, as the driver does where it takes memory or code away from the device."""
+        if not threading.current_thread().name.startswith(WORKER):  # a finalizer may run on a stream's own thread
+            with self._lock:
+                streams = [made for made in self.live.values() if isinstance(made, _Stream)]
+            for stream in streams:
+                with suppress(RuntimeError):  # another thread has destroyed it
+                    stream.submit(lambda: 0).result()
+
     def _free(self, address: int) -> int:
+        self._settle()
         return self._give("device", address)
 
     def _host_free(self, address: int | None) -> int:
+        self._settle()
         return self._give("host", address)
 
     def _inside(self, address: int, size: int) -> bool:
@@ -203,7 +223,9 @@ class RecordingDriver:
             return INVALID_HANDLE
         if not to or not source or not (self._inside(to, size) or self._inside(source, size)):
             return INVALID_VALUE  # neither end is the device's
-        queue.submit(lambda: ctypes.memmove(to, source, size) and 0)
+        done = queue.submit(lambda: ctypes.memmove(to, source, size) and 0)
+        if not (self._inside(to, size) and self._inside(source, size)):
+            done.result()  # memory that is not pinned is copied when the stream has come so far
         return 0
 
     def _cuMemcpyAsync(self, to: int, source: int, size: int, stream: int | None) -> int:
@@ -260,25 +282,6 @@ class RecordingDriver:
             queue.submit(lambda: done.result() or 0)
         return 0
 
-    def _wait(self, stream: int | None, address: int, value: int, flags: int) -> int:
-        queue = self._is(stream, _Stream)
-        if queue is None or flags or not self._inside(address, 4):
-            return INVALID_VALUE
-
-        def until() -> int:
-            while ctypes.c_uint32.from_address(address).value < value:
-                time.sleep(0.0002)
-            return 0
-
-        queue.submit(until)
-        return 0
-
-    def _cuStreamWaitValue32_v2(self, stream: int | None, address: int, value: int, flags: int) -> int:
-        return self._wait(stream, address, value, flags)
-
-    def _hipStreamWaitValue32(self, stream: int | None, address: int, value: int, flags: int, mask: int) -> int:
-        return self._wait(stream, address, value, flags) if mask == 0xFFFFFFFF else INVALID_VALUE
-
     def _event_create(self, place: Any, flags: int) -> int:
         return self._new(place, _Event()) if not flags else INVALID_VALUE
 
@@ -320,12 +323,19 @@ class RecordingDriver:
 
     # -- kernels -------------------------------------------------------------------------------------------------------
     def _module_load(self, place: Any, image: Any, count: int, names: Any, values: Any) -> int:
-        if count or names or values or getattr(self._local, "device", None) is None:
+        if getattr(self._local, "device", None) is None:
+            return INVALID_VALUE
+        options = {} if not count else dict(zip(_at(names, ctypes.c_int, count), _at(values, ctypes.c_uint64, count)))
+        if options.keys() != {ERROR_LOG, ERROR_LOG_BYTES}:
             return INVALID_VALUE
         text = ctypes.string_at(image)
         if not text.startswith(b"\x7fELF"):
             known = b".entry" in text
-            return self._new(place, _Module(None, text.decode("ascii", "replace"))) if known else INVALID_IMAGE
+            if known:
+                return self._new(place, _Module(None, text.decode("ascii", "replace")))
+            line = b"ptxas fatal   : no entry\nptxas fatal   : Ptx assembly aborted\n\0"
+            ctypes.memmove(options[ERROR_LOG], line, min(len(line), options[ERROR_LOG_BYTES]))
+            return INVALID_IMAGE
         table = ctypes.c_uint64.from_address(image + 40).value  # an object file ends with its table of sections
         each, number = (ctypes.c_uint16.from_address(image + at).value for at in (58, 60))
         try:
@@ -335,6 +345,7 @@ class RecordingDriver:
             return INVALID_IMAGE
 
     def _module_unload(self, module: int | None) -> int:
+        self._settle()
         return self._drop(module, _Module)
 
     def _module_function(self, place: Any, module: int | None, name: bytes) -> int:
