@@ -8,7 +8,7 @@ from .device_library import library_key
 from .emitters import emitted_apart
 from .targets import DeviceTarget
 
-SETTINGS = "device 8: O2 without vectors and unrolling; products, sums fused; addresses in chains; .rn in PTX"
+SETTINGS = "device 8: O2, no vectors, no unrolling; products, sums fused; addresses in chains; .rn in PTX; exact frem"
 """The settings in words, a part of every cache key. Change them together."""
 
 

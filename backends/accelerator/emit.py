@@ -13,12 +13,15 @@ from .addresses import with_chains
 from .device_library import functions_of_c, link_library, with_names_of_library
 from .members import with_members
 from .ptx import rounded, with_short_shifts
+from .remainders import with_exact_remainders
 from .targets import DeviceTarget
 
 
 def emit(text: str, target: DeviceTarget) -> bytes:
     """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
     machine = make_machine(target.target)
+    if not target.libm:
+        text = with_exact_remainders(text)
     called = [] if target.libm else functions_of_c(text)
     context = llvm.create_context()
     module = parse(contractible(with_names_of_library(text, called) if called else text), context)

@@ -164,6 +164,11 @@ class QueueStream(Stream):
         """Note from now on when each command begins and ends. Only one thread may use the stream meanwhile."""
         self._notes = []
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether each command is noted."""
+        return self._notes is not None
+
     def mark(self, number: int) -> None:
         """Note that the work comes to a place, as in a Recording."""
         if self._notes is not None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ..accelerator.device import Queue
 from ..accelerator.executor import DriverExecutor
+from ..accelerator.launches import Bases, Launch, Step
 from ..accelerator.targets import DeviceTarget
 from ..device import BackendError, DeviceDescription, DeviceMemory, Kernel, Named, StreamExecutor, check_copy
 from .driver import Driver
+from .launches import launches
 from .memory import GpuMemory, destroyed
 from .stream import GpuStream
 
@@ -111,3 +114,16 @@ class GpuStreamExecutor(DriverExecutor):
         made = ctypes.c_void_p()
         self.driver.do(f"find the kernel {name}", "module_function", ctypes.byref(made), program.value, name.encode())
         return Kernel(name, arguments, Function(program, made.value or 0))
+
+    def launches(self, rows: Sequence[Launch]) -> Step:
+        made = launches(rows, self.driver)
+
+        def enqueue(stream: Queue, bases: Bases) -> None:
+            assert isinstance(stream, GpuStream)
+            if stream.is_watched:
+                for row in rows:
+                    row.enqueue(stream, bases)
+            else:
+                stream.launch_all(made, bases)
+
+        return enqueue

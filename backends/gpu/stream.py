@@ -8,9 +8,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from ..accelerator.launches import Bases
 from ..accelerator.queue_stream import Marker, QueueStream
 from ..device import Kernel, LaunchDimensions, StreamExecutor
 from .driver import NON_BLOCKING, NOT_READY, Driver
+from .launches import Launches
 from .memory import destroyed
 
 
@@ -194,3 +196,7 @@ class GpuStream(QueueStream):
 
         with self.noted():
             self._issue(launch)
+
+    def launch_all(self, made: Launches, bases: Bases) -> None:
+        """Launch a part of a program, on memory at addresses that stay as they are until the work is done."""
+        self._issue(lambda: made.enqueue(self.value or 0, bases))

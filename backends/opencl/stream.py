@@ -142,8 +142,3 @@ class OpenClStream(GatedStream):
                 check(give(handle.value, number, address), f"give {kernel.name} its argument {number}")
             code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, place)
         self._enqueued(code, event, f"run {kernel.name}")
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether each command needs an event."""
-        return self._notes is not None
