@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,10 +32,9 @@ def functions_of_c(text: str) -> list[str]:
 
 
 def candidates() -> Iterator[Path]:
-    """Where libdevice may be: the toolkit that the environment names, CUDA's wheels, the toolkit's usual place."""
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if folder := os.environ.get(variable):
-            yield Path(folder, FILE)
+    """Where libdevice may be: the toolkit whose compiler is on PATH, CUDA's wheels, the toolkit's usual place."""
+    if compiler := shutil.which("nvcc"):
+        yield Path(compiler).resolve().parent.parent / FILE
     for folder in sys.path:
         yield from sorted(Path(folder, "nvidia").glob(f"*/{FILE}"), reverse=True)
     yield Path("/usr/local/cuda", FILE)
@@ -58,7 +57,7 @@ def link_library(module: llvm.ModuleRef, context: llvm.ContextRef, called: list[
     what = f"the kernel calls {', '.join(called)} of C, which {target.target.cpu} does not have"
     file = libdevice() if target.library else None
     if file is None:
-        remedy = "run ./testbed setup --gpu, or set CUDA_HOME to a toolkit of CUDA, for libdevice"
+        remedy = "run ./testbed setup --gpu, or install CUDA's toolkit, for libdevice"
         raise CodegenError(what, remedy=remedy if target.library else "use the host for this kernel")
     library = parse_bitcode(file.read_bytes(), context)
     library.triple, library.data_layout = module.triple, module.data_layout

@@ -218,11 +218,14 @@ def test_without_libdevice_or_on_another_device_functions_of_c_are_refused(monke
     monkeypatch.setattr(device_library, "libdevice", lambda: None)
     with pytest.raises(CodegenError, match="calls pow of C, which sm_90 does not have") as caught:
         device_library.link_library(module, context, ["pow"], nvptx("sm_90"))
-    assert "CUDA_HOME" in (caught.value.remedy or "")
+    assert "setup --gpu" in (caught.value.remedy or "")
 
 
 def test_libdevice_is_looked_for_where_cuda_puts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    compiler = tmp_path / "toolkit" / "bin" / "nvcc"
+    compiler.parent.mkdir(parents=True)
+    compiler.touch(0o755)
+    monkeypatch.setenv("PATH", str(compiler.parent))
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     wheel = tmp_path / "nvidia" / "cu13" / device_library.FILE
     wheel.parent.mkdir(parents=True)

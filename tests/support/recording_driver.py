@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 from ...backends.gpu.driver import ERROR_LOG, ERROR_LOG_BYTES, FUNCTIONS, NOT_READY, Dialect
@@ -36,7 +35,20 @@ def _at(address: int | None, type_: Any, count: int) -> list[int]:
 class _Stream:
     def __init__(self) -> None:
         self.worker = ThreadPoolExecutor(1, thread_name_prefix=WORKER)
-        self.failure = 0
+        self.failure, self._ended, self._lock = 0, False, threading.Lock()
+
+    def end(self) -> None:
+        """Take no more work, and wait for none."""
+        with self._lock:
+            self._ended = True
+            self.worker.shutdown(wait=False)
+
+    def settle(self) -> None:
+        """Wait for all work, unless it was ended."""
+        with self._lock:
+            done = None if self._ended else self.submit(lambda: 0)
+        if done is not None:
+            done.result()
 
     def submit(self, work: Callable[[], object]) -> Future[None]:
         return self.worker.submit(self._run, work)
@@ -201,8 +213,7 @@ class RecordingDriver:
             with self._lock:
                 streams = [made for made in self.live.values() if isinstance(made, _Stream)]
             for stream in streams:
-                with suppress(RuntimeError):  # another thread has destroyed it
-                    stream.submit(lambda: 0).result()
+                stream.settle()
 
     def _free(self, address: int) -> int:
         self._settle()
@@ -263,7 +274,7 @@ class RecordingDriver:
     def _stream_destroy(self, stream: int | None) -> int:
         found = self._is(stream, _Stream)
         if found is not None:
-            found.worker.shutdown(wait=False)
+            found.end()
         return self._drop(stream, _Stream)
 
     def _stream_synchronize(self, stream: int | None) -> int:
