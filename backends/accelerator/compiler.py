@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ...codegen.cache import ObjectCache, cache_key
+from ...codegen.helpers import build_helper
 from ...codegen.load import LoadedCode, load
 from ...codegen.optimize import build_object
 from ...codegen.options import EmitOptions
@@ -170,4 +171,6 @@ class DeviceCompiler(Compiler[Plan]):
         emit = replace(EmitOptions.host(), ranges=False)
         modules = [emitters[request.name].emit([request], emit) for request in requests]
         objects = [build_object(module.llvm_ir, emit, options.cache).data for module in modules]
+        helpers = dict.fromkeys(text for module in modules for text in module.helpers)
+        objects += [build_helper(text, emit, options.cache).data for text in helpers]
         return load([*objects, *dict.fromkeys(o for module in modules for o in module.objects)])

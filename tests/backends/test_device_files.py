@@ -51,6 +51,30 @@ def test_a_program_with_loops_constants_and_a_library_comes_back(made, stack):
     assert [k for k, _ in loaded.kernels] == [k for k, _ in executable.kernels]
 
 
+TRANSFORMS = """HloModule transforms
+ENTRY e {
+  p = c64[24,32] parameter(0)
+  q = f32[24,16] parameter(1)
+  a = c64[24,32] fft(p), fft_type=FFT, fft_length={32}
+  b = c64[24,32] fft(p), fft_type=IFFT, fft_length={24,32}
+  c = c64[24,9] fft(q), fft_type=RFFT, fft_length={16}
+  ROOT t = (c64[24,32], c64[24,32], c64[24,9]) tuple(a, b, c)
+}
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("made", [*targets()])
+def test_transforms_of_many_rows_run_on_the_host_with_the_functions_that_they_share(made, stack):
+    rng, found = np.random.default_rng(0), made()
+    given = [rng.normal(size=(24, 32)).astype(np.complex64), rng.normal(size=(24, 16)).astype(np.float32)]
+    executable = compiled(found, TRANSFORMS, stack)
+    loaded = found.compiler().load_executable(executable.serialize())
+    for run in (executable, loaded):
+        for a, b in zip(run.execute(given), evaluate(parse_module(TRANSFORMS), given), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("made", [*targets()])
 def test_a_file_is_loaded_without_an_emitter_or_llvm(made, monkeypatch):
     from ...backends.accelerator import compiler as of_devices
