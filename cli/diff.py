@@ -156,6 +156,7 @@ def _iterations(
     from ..differential.permitted import BUDGET, Permitted
     from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
+    from ..migration.platforms import keeps_subnormals
     from ..migration.stacks import run_prepared
 
     prepared: dict[str, Prepared] = {}
@@ -175,7 +176,8 @@ def _iterations(
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
         if values.expected is not None:
             results["golden"] = values.expected
-        permitted = Permitted(program.module, values.inputs, budget=BUDGET)
+        kept = any(map(keeps_subnormals, runs))
+        permitted = Permitted(program.module, values.inputs, budget=BUDGET, subnormals=kept)
         verdict = judge(results, bounds, permitted) if len(results) > 1 else None
         yield Compared(values, runs, dict(refusals), results, verdict, permitted.skipped)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..backends.registry import platform
 from ..backends.xla import XlaCrashed
 from ..codegen.c_compiler import set_c_compiler
 from ..codegen.options import Target, assume_host
@@ -18,6 +17,7 @@ from ..codegen.threads import set_threads
 from ..evaluator.evaluator import evaluate
 from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
+from ..migration.platforms import keeps_subnormals
 from ..migration.stacks import prepare
 from .comparison import Difference, nearest_of
 from .corpus import EXECUTIONS, LHLO, PARSE, Case, compare_leaves, load_case
@@ -98,7 +98,7 @@ def _run(case: Case, program: Program, stack: str, flags: str | None) -> CaseRes
     with np.errstate(all="ignore"):
         results = prepare(stack, program, flags).run(program.inputs or ())
         differences = compare_leaves(case, results, program.expected)
-        if not all(d.agrees for d in differences) and _keeps_subnormals(stack):
+        if not all(d.agrees for d in differences) and keeps_subnormals(stack):
             differences = compare_leaves(case, results, _with_subnormals(program, results))
     bad = [(i, d) for i, d in enumerate(differences) if not d.agrees]
     return CaseResult(
@@ -110,12 +110,6 @@ def _run(case: Case, program: Program, stack: str, flags: str | None) -> CaseRes
         _most(d.max_rel for d in differences),
         _most(d.max_ulp for d in differences),
     )
-
-
-def _keeps_subnormals(stack: str) -> bool:
-    """Whether a stack's platform has arithmetic with subnormals, which XLA:CPU, whose results are expected, has not."""
-    _, _, name = stack.partition("@")
-    return bool(name) and platform(name).keeps_subnormals
 
 
 def _with_subnormals(program: Program, results: Sequence[np.ndarray]) -> list[np.ndarray]:

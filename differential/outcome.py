@@ -20,6 +20,7 @@ from ..backends.xla import XlaCrashed
 from ..hlo.errors import InputError, OutOfMemoryError, TestbedError, UnsupportedError
 from ..hlo.ir import Module
 from ..migration.flags import FlagError
+from ..migration.platforms import keeps_subnormals
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
 from .execute import execute
@@ -183,7 +184,7 @@ def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, R
     if not any(name not in NOT_OURS for name in ran):
         reason = next((runs[n].reason for n in refused), "no stack was asked")
         return Outcome(OutcomeKind.ALL_REFUSE, (), f"{', '.join(refused)} refuse: {reason}", runs)
-    permitted = Permitted(module, inputs, budget=BUDGET)
+    permitted = Permitted(module, inputs, budget=BUDGET, subnormals=any(map(keeps_subnormals, ran)))
     verdict = judge(ran, bounds_of(module), permitted)
     if not verdict.agrees:
         blamed, sentence = blamed_for(module, inputs, ran, verdict)

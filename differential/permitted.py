@@ -63,13 +63,21 @@ class Permitted:
     """The results that are permitted for a program on inputs; computed when they are first asked for.
 
     rounding: False for a program whose arithmetic is exact on these inputs, whatever the order. budget: seconds for
-    the runs; if the first ones show that all would take longer, nothing is permitted.
+    the runs; if the first ones show that all would take longer, nothing is permitted. subnormals: some of what is
+    compared ran where arithmetic takes subnormals for what they are; so does every other pair of runs.
     """
 
     def __init__(
-        self, module: Module, inputs: Sequence[np.ndarray], *, rounding: bool = True, budget: float = float("inf")
+        self,
+        module: Module,
+        inputs: Sequence[np.ndarray],
+        *,
+        rounding: bool = True,
+        budget: float = float("inf"),
+        subnormals: bool = False,
     ):
         self.module, self.inputs, self.rounding, self.budget = module, inputs, rounding, budget
+        self.subnormals = subnormals
         self.skipped: str | None = None
         """Why the runs were given up, if they were."""
 
@@ -78,9 +86,9 @@ class Permitted:
         """The results of each run; none if they were given up."""
         errors, start, found = errors_of_each(self.module), time.monotonic(), []
         for number in range(RUNS):
-            choices = _Choices(errors, number, self.rounding)
+            choices, kept = _Choices(errors, number, self.rounding), self.subnormals and number // 2 % 2 == 1
             try:
-                found.append(evaluate(self.module, self.inputs, adjust=choices.adjust))
+                found.append(evaluate(self.module, self.inputs, adjust=choices.adjust, flush_subnormals=not kept))
             except TestbedError as error:
                 self.skipped = f"the evaluator does not run the program: {error}"
                 return []

@@ -34,6 +34,12 @@ def parse_platform(name: str) -> str:
     return name
 
 
+def keeps_subnormals(stack: str) -> bool:
+    """Whether a stack (`legacy@NAME`) or a platform computes with subnormals, which XLA:CPU takes for zeros."""
+    name = stack.rpartition("@")[2]
+    return name in platforms() and platform(name).keeps_subnormals
+
+
 def prepare_on_platform(
     name: str, program: Program, emitters: str | None = None, host_program: str = "auto"
 ) -> Prepared:

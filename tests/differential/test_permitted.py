@@ -15,6 +15,7 @@ from ...differential.permitted import Permitted
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import FROM_NUMPY
+from ...migration.platforms import keeps_subnormals
 
 BIG, INF, NAN = np.float32(3e38), np.inf, np.nan
 
@@ -456,3 +457,21 @@ def test_a_complex_power_has_any_direction_where_its_angle_is_large(exponent, fr
         assert permitted.forbids(0, turned, bound)[0] != free
     assert permitted.forbids(0, (found * np.complex64(1.7)).astype(np.complex64), bound)[0]
     assert not permitted.forbids(0, found, bound)[0]
+
+
+@pytest.mark.parametrize(("op", "kept"), [("sign(x)", 1.0), ("ceil(x)", 1.0), ("sqrt(x)", 2.2227587e-162)])
+def test_a_platform_that_keeps_subnormals_may_have_what_it_makes_of_them(op, kept):
+    module = parse_module(f"HloModule m\nENTRY e {{ x = f64[1] parameter(0)\n  ROOT r = f64[1] {op} }}\n")
+    given, (bound,) = [np.array([5e-324])], bounds_of(module)
+    (flushed,) = evaluate(module, given)
+    assert flushed[0] != kept
+    for subnormals in (False, True):
+        permitted = Permitted(module, given, subnormals=subnormals)
+        assert permitted.forbids(0, np.array([kept]), bound)[0] != subnormals
+        assert permitted.forbids(0, np.array([2 * kept]), bound)[0]
+        assert not permitted.forbids(0, flushed, bound)[0]
+
+
+def test_gpus_keep_subnormals():
+    names = ["legacy@cuda", "mlir@rocm", "cuda", "legacy@opencl", "host", "legacy", "evaluator", "xla", "c"]
+    assert [name for name in names if keeps_subnormals(name)] == ["legacy@cuda", "mlir@rocm", "cuda"]
