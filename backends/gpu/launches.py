@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accelerator.launch_words import array_of, words_of
 from ..accelerator.launches import Bases, Launch
 from .driver import Driver
+from .launch_words import words_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,10 +34,9 @@ class Launches:
 
 def launches(rows: Sequence[Launch], driver: Driver) -> Launches:
     """Launches for native code."""
-    words = [word for row in rows for word in words_of(row, row.dimensions.blocks)]
     function: Any = driver.symbols[driver.dialect.functions["launch"]]
     address = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return Launches(driver, tuple(rows), array_of(words), max(len(row.places) for row in rows), address)
+    return Launches(driver, tuple(rows), words_of(rows), max(len(row.places) for row in rows), address)
 
 
 @functools.cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from ..accelerator.launch_words import COUNT, GROUP, KERNEL, PLACES, SIZES
 from ..host.words import I32, I64, NULL, PTR, NativeModule
+from .launch_words import BLOCKS, COUNT, KERNEL, PLACES, THREADS
 
 LAUNCH = ir.FunctionType(I32, (PTR, *[I32] * 7, PTR, PTR, PTR))
 
@@ -31,7 +31,7 @@ def launches_ir() -> str:
                 twice = b.shl(n, I64(1))
                 base = b.get(bases, b.get(places, twice))
                 b.put(values, n, b.add(base, b.get(places, b.add(twice, I64(1)))))
-            shape = [b.trunc(b.get(row, first + n), I32) for first in (SIZES, GROUP) for n in range(3)]
+            shape = [b.trunc(b.get(row, first + n), I32) for first in (BLOCKS, THREADS) for n in range(3)]
             code = b.call(launch, (b.get(row, KERNEL, PTR), *shape, I32(0), stream, pointers, NULL))
             with b.if_then(b.icmp_signed("!=", code, I32(0)), likely=False):
                 b.ret(b.or_(b.shl(number, I64(32)), b.zext(code, I64)))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..accelerator.launch_words import array_of, words_of
 from ..accelerator.launches import Bases, Launch
 from ..device import LaunchDimensions
 from .errors import check
@@ -41,8 +40,12 @@ class Launches:
 
 def launches(rows: Sequence[Launch], device: Device) -> Launches:
     """The launches with their words (launch_words.py)."""
-    words = [word for row in rows for word in words_of(row, sizes_of(row.dimensions)[0])]
-    return Launches(tuple(rows), array_of(words), _functions(device))
+    words: list[int] = []
+    for row in rows:
+        sizes, group = sizes_of(row.dimensions)
+        words += [row.kernel.handle.value, *sizes, *group, len(row.places)]
+        words += [word for place in row.places for word in place]
+    return Launches(tuple(rows), (ctypes.c_uint64 * len(words))(*words), _functions(device))
 
 
 def _functions(device: Device) -> tuple[int, int]:

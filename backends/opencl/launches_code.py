@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from ..accelerator.launch_words import COUNT, GROUP, KERNEL, PLACES, SIZES
 from ..host.words import I32, I64, NULL, PTR, NativeModule, Words
+from .launch_words import COUNT, GROUP, KERNEL, PLACES, SIZES
 
 GIVE = ir.FunctionType(I32, (PTR, I32, I64))
 ENQUEUE = ir.FunctionType(I32, (PTR, PTR, I32, PTR, PTR, PTR, I32, PTR, PTR))
