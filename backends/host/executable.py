@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...profiling.sink import Sink
     from ...thunks.check_log import Findings
     from ...thunks.executor import Executor, Observer
+    from ...thunks.host_module import HostModule
     from ...thunks.image import Image
     from ...thunks.outside import Port
     from ...thunks.wire.program import Entry
@@ -60,7 +61,9 @@ class HostExecutable(Executable):
         recorder: Recorder | None = None,
         host_text: Callable[[], str] | None = None,
         shadows: Shadows | None = None,
+        built: HostModule | None = None,
     ):
+        """built: the host program in the code, if it was made of these thunks in this process."""
         # A program that is only loaded needs nothing of all this (loader.py).
         from ...thunks.check_log import log_of
         from ...thunks.events import MOST_EVENTS
@@ -77,7 +80,7 @@ class HostExecutable(Executable):
         self._signature, self._border = Signature.of(image), image.border
         variable = self._signature.variable
         handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
-        host = host_program_of(image.thunks, code, cache, handlers)
+        host = host_program_of(image.thunks, code, cache, handlers, built)
         flush, most = image.flush_subnormals, MOST_EVENTS if recorder is None else MOST_RECORDED
         self._executor = Executor(image.thunks, code.address, variable, cache, flush, most, host, handlers)
         self._recorder = recorder
