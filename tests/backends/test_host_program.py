@@ -19,8 +19,7 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...migration import Flags, compile_module
-from ...thunks import CopyThunk, KernelThunk, SequentialThunk
-from ...thunks import host_build, host_module, host_program
+from ...thunks import CopyThunk, KernelThunk, SequentialThunk, host_build, host_module, host_program
 from ...thunks.host_build import PASSES, build_host, module_of
 from ..support.hlo_corpus import each, whole
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ...planning import packing as room
 from ...planning.allocation import slot_alignment
 from ...planning.coalesce import overlaps, union
-from ...planning import packing as room
 from ...planning.packing import Bin, fill_bins, pack, peak, whole_slots
 
 
