@@ -6,14 +6,16 @@ import ctypes
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...codegen.threads import threads
 from ...hlo.errors import InputError
 from ...hlo.later import np
-from ...thunks.kinds import ProfileThunk, SequentialThunk, WhileThunk
+from ...thunks.kinds import ConditionalThunk, ProfileThunk, SequentialThunk, WhileThunk
 from ..executables import Executable
-from .interruptible import LONG, in_main_thread, run_aside
+from .interruptible import LONG, QUICK, in_main_thread, run_aside
 
 if TYPE_CHECKING:
     from ...codegen.cache import ObjectCache
@@ -96,7 +98,10 @@ class HostExecutable(Executable):
         notes = self._events is not None or self._checks is not None
         begins = self._sites is not None and self._sites.begins
         observed = red_zones or notes or begins or self.outside is not None
-        self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
+        branches = any(isinstance(thunk, (WhileThunk, ConditionalThunk)) for thunk in self.thunks.walk())
+        self._is_even = not (branches or handlers or self._border or self.outside is not None)
+        self._enters = not (self._border or observed) and runs_natively(self._executor)
+        self._may_enter = self._enters and not self._is_long
         self._entering = threading.Lock()
 
     @property
@@ -229,7 +234,10 @@ class HostExecutable(Executable):
 
         if self._is_long and in_main_thread():
             work = run if self._sites is None else self._sites.carried(run)
+            start = time.perf_counter()
             run_aside(work, context.stop, give_back, keep=(self, kept, results))
+            if self._is_even and (time.perf_counter() - start) * threads() < QUICK:
+                self._is_long, self._may_enter = False, self._enters
         else:
             try:
                 run()
