@@ -7,7 +7,7 @@ of two, 64 bytes at most (`slot_alignment` in plan.py).
 from __future__ import annotations
 
 import heapq
-from bisect import insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,18 +40,27 @@ MOST_TRIALS = 200_000
 
 @dataclass(slots=True)
 class Bin:
-    """An existing block, and its contents as (start offset, stop offset, live segments)."""
+    """An existing block, and its contents as (start offset, stop offset, live segments), those that begin first in
+    front. starts: where they begin.
+    """
 
     number: int
     size: int
     held: list[tuple[int, int, Segments]] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
 
     def hold(self, offset: int, size: int, segments: Segments) -> None:
-        self.held.append((offset, offset + size, segments))
+        if segments:
+            at = bisect_right(self.starts, segments[0][0])
+            self.starts.insert(at, segments[0][0])
+            self.held.insert(at, (offset, offset + size, segments))
 
     def place(self, size: int, segments: Segments) -> int | None:
         """The offset at which `size` bytes are free throughout `segments`; None if there is none."""
-        taken = sorted({(a, b) for a, b, other in self.held if _meet(segments, other)})
+        first, last = segments[0][0], segments[-1][1]
+        before = self.held[: bisect_left(self.starts, last)]
+        # Most have ended before: without the first test, long programs spend most of the planner's time here.
+        taken = sorted({(a, b) for a, b, other in before if other[-1][1] > first and _meet(segments, other)})
         offset = _tightest_gap(taken, size, slot_alignment(size))
         return offset if offset + size <= self.size else None
 

@@ -37,7 +37,11 @@ def schedule(module: Module) -> Module:
 def best_order(graph: OrderGraph) -> tuple[list[Instruction], int]:
     """(the cheapest of several orders, maximum bytes alive at once under it)."""
     costs = []
+    tried: list[list[int]] = []
     for order in (list_order(graph), list(range(len(graph.instructions))), post_order(graph)):
+        if order in tried:  # as in a chain
+            continue
+        tried.append(order)
         most = graph.peak(order)
         costs.append((most + COPY_COST * graph.broken(order), most, order))
     _, most, best = min(costs, key=lambda c: c[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
@@ -42,7 +42,15 @@ def module_of(
 
 def build_host(module: HostModule, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
     """The object file of a host program. MLIR is imported only if the cache does not have it."""
-    return _cached(module, (), options, cache, lambda: build_object(host_ir(module), options, cache=None))
+    chosen = effort(module, options)
+    return _cached(module, (), chosen, cache, lambda: build_object(host_ir(module), chosen, cache=None))
+
+
+def effort(module: HostModule, options: EmitOptions) -> EmitOptions:
+    """The options that a host program is compiled with. A straight line runs once a call, and is calls with addresses:
+    LLVM's optimiser and its allocation of registers take 50 us a call of a kernel, and save a load or two.
+    """
+    return options if module.loops else replace(options, optimized=False)
 
 
 @dataclass(frozen=True, slots=True)

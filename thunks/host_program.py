@@ -18,17 +18,22 @@ from .rounds import Native, Round, paced
 
 
 def host_program_of(
-    root: SequentialThunk, code: LoadedCode, cache: ObjectCache | None, handlers: Container[str] = ()
+    root: SequentialThunk,
+    code: LoadedCode,
+    cache: ObjectCache | None,
+    handlers: Container[str] = (),
+    built: HostModule | None = None,
 ) -> HostProgram | None:
     """The host program of thunks, if it is in the code and has the control words of this version.
 
     None, too, if the one in the code is of other thunks: what the thunks say is what runs. handlers: symbols of kernels
-    that call handlers.
+    that call handlers. built: of the same thunks, if the code was made in this process; that of a program with loops
+    knows no handlers.
     """
     if VERSION not in code.addresses:
         return None
     made_of = ctypes.c_int64.from_address(code.address(VERSION)).value
-    module = host_module(root, handlers=handlers)
+    module = host_module(root, handlers=handlers) if built is None or built.loops else built
     return HostProgram(module, code, cache) if made_of in (0, module.digest) else None
 
 

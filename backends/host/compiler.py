@@ -126,6 +126,7 @@ class HostCompiler(Compiler[Plan]):
             program,
             shadows=shadows,
             host_text=partial(host.text, options.emit) if host is not None else None,
+            built=None if host is None else host.module,
         )
 
     def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:

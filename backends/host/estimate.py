@@ -12,7 +12,7 @@ from ...planning.plan import KernelStep, Plan
 
 FLOPS, TRANSCENDENTALS, BYTES, COMPARISONS = 1e9, 2e7, 1e9, 2.5e8
 """Work a second that kernels do at least, far below what is usual: an estimate is to be too long, not too short. A run
-that is estimated at LONG (interruptible.py) takes 5 ms or more, against which 0.1 ms for a thread does not count.
+that is estimated at LONG (interruptible.py) takes some ms or more; where it is QUICK, the next one needs no thread.
 """
 
 CALL = 1.1e-3

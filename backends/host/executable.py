@@ -6,14 +6,16 @@ import ctypes
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...codegen.threads import threads
 from ...hlo.errors import InputError
 from ...hlo.later import np
-from ...thunks.kinds import ProfileThunk, SequentialThunk, WhileThunk
+from ...thunks.kinds import ConditionalThunk, ProfileThunk, SequentialThunk, WhileThunk
 from ..executables import Executable
-from .interruptible import LONG, in_main_thread, run_aside
+from .interruptible import LONG, QUICK, in_main_thread, run_aside
 
 if TYPE_CHECKING:
     from ...codegen.cache import ObjectCache
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ...profiling.sink import Sink
     from ...thunks.check_log import Findings
     from ...thunks.executor import Executor, Observer
+    from ...thunks.host_module import HostModule
     from ...thunks.image import Image
     from ...thunks.outside import Port
     from ...thunks.wire.program import Entry
@@ -60,7 +63,9 @@ class HostExecutable(Executable):
         recorder: Recorder | None = None,
         host_text: Callable[[], str] | None = None,
         shadows: Shadows | None = None,
+        built: HostModule | None = None,
     ):
+        """built: the host program in the code, if it was made of these thunks in this process."""
         # A program that is only loaded needs nothing of all this (loader.py).
         from ...thunks.check_log import log_of
         from ...thunks.events import MOST_EVENTS
@@ -77,7 +82,7 @@ class HostExecutable(Executable):
         self._signature, self._border = Signature.of(image), image.border
         variable = self._signature.variable
         handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
-        host = host_program_of(image.thunks, code, cache, handlers)
+        host = host_program_of(image.thunks, code, cache, handlers, built)
         flush, most = image.flush_subnormals, MOST_EVENTS if recorder is None else MOST_RECORDED
         self._executor = Executor(image.thunks, code.address, variable, cache, flush, most, host, handlers)
         self._recorder = recorder
@@ -93,7 +98,10 @@ class HostExecutable(Executable):
         notes = self._events is not None or self._checks is not None
         begins = self._sites is not None and self._sites.begins
         observed = red_zones or notes or begins or self.outside is not None
-        self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
+        branches = any(isinstance(thunk, (WhileThunk, ConditionalThunk)) for thunk in self.thunks.walk())
+        self._is_even = not (branches or handlers or self._border or self.outside is not None)
+        self._enters = not (self._border or observed) and runs_natively(self._executor)
+        self._may_enter = self._enters and not self._is_long
         self._entering = threading.Lock()
 
     @property
@@ -226,7 +234,10 @@ class HostExecutable(Executable):
 
         if self._is_long and in_main_thread():
             work = run if self._sites is None else self._sites.carried(run)
+            start = time.perf_counter()
             run_aside(work, context.stop, give_back, keep=(self, kept, results))
+            if self._is_even and (time.perf_counter() - start) * threads() < QUICK:
+                self._is_long, self._may_enter = False, self._enters
         else:
             try:
                 run()

@@ -8,6 +8,11 @@ from collections.abc import Callable
 LONG = 0.3
 """Estimated seconds from which a run counts as long."""
 
+QUICK = 0.1
+"""Seconds of a long run, times threads, from which on the program is not long any more, if each run does the same: then
+Ctrl-C comes through in time on a machine that is several times as slow, too.
+"""
+
 SHORT = 5e-5
 """Estimated seconds up to which a run keeps the interpreter's lock: to give it up and take it back costs 0.1 µs, and
 more where other threads wait for it.

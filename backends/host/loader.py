@@ -63,6 +63,7 @@ class LoadedExecutable(HostExecutable):
         self._is_being_made = True
         try:
             super().__init__(self._file.image, module_of(self._file.entry), self._linked, target, {}, cache=cache)
+            self._enters = self._enters and native_calls
             self._may_enter = self._may_enter and native_calls
             self._is_made = True
         finally:

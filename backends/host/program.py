@@ -10,7 +10,7 @@ from ...codegen.inline import with_kernels
 from ...codegen.optimize import CompiledObject, optimize
 from ...codegen.options import EmitOptions
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
-from ...thunks.host_build import Inlining, build_host, host_ir, module_of
+from ...thunks.host_build import Inlining, build_host, effort, host_ir, module_of
 from ...thunks.host_module import HostModule
 from ..base import CompileOptions, HostProgramKind
 
@@ -82,5 +82,5 @@ def stages(host: BuiltHost, options: CompileOptions) -> Iterator[tuple[str, str]
     text = host_ir(module)
     yield "host.mlir", module.text
     yield "host.ll", text
-    whole = with_kernels(text, kernels, options.emit) if kernels else optimize(text, options.emit)
+    whole = with_kernels(text, kernels, options.emit) if kernels else optimize(text, effort(module, options.emit))
     yield "host.optimized.ll", whole

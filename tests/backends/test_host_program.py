@@ -19,7 +19,7 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...migration import Flags, compile_module
-from ...thunks import CopyThunk, KernelThunk, SequentialThunk
+from ...thunks import CopyThunk, KernelThunk, SequentialThunk, host_build, host_module, host_program
 from ...thunks.host_build import PASSES, build_host, module_of
 from ..support.hlo_corpus import each, whole
 
@@ -129,6 +129,23 @@ def chain(length):
     lines = ["x0 = f32[8,8] parameter(0)", "w = f32[8,8] parameter(1)", *lines]
     lines[-1] = "ROOT " + lines[-1]
     return parse_module("HloModule chain\nENTRY e { " + "\n ".join(lines) + " }")
+
+
+@pytest.mark.parametrize(
+    "module, straight", [(chain(WORTH), True), (parse_module(NESTED.replace("LIMIT", "2")), False)]
+)
+def test_a_straight_line_is_compiled_the_fast_way_and_written_once(monkeypatch, module, straight):
+    """Registers for a thousand calls took most of the time that such a program takes to compile."""
+    used, written = [], []
+    build, write = host_build.build_object, host_module.host_module
+    monkeypatch.setattr(
+        host_build, "build_object", lambda text, options, cache: used.append(options) or build(text, options, cache)
+    )
+    for room in (host_build, host_program):
+        monkeypatch.setattr(room, "host_module", lambda *a, **k: written.append(0) or write(*a, **k))
+    executable = compile_module(module, options=CompileOptions(cache=None, host_program="compiled"))
+    assert executable.host_program == "compiled"
+    assert [options.optimized for options in used] == [not straight] and len(written) == (1 if straight else 2)
 
 
 @pytest.mark.parametrize(

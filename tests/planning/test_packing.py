@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ...planning import packing as room
 from ...planning.allocation import slot_alignment
 from ...planning.coalesce import overlaps, union
-from ...planning.packing import pack, peak, whole_slots
+from ...planning.packing import Bin, fill_bins, pack, peak, whole_slots
 
 
 def buffers(seed: int, count: int) -> tuple[list[int], list[list[tuple[int, int]]]]:
@@ -24,8 +25,6 @@ def buffers(seed: int, count: int) -> tuple[list[int], list[list[tuple[int, int]
 @pytest.mark.parametrize("limit", [0, 4000])
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 40))
 def test_packing_never_puts_two_live_buffers_into_the_same_bytes(limit: int, seed: int, count: int):
-    from ...planning import packing as room
-
     sizes, segments = buffers(seed, count)
     kept, room.EXACT_LIMIT = room.EXACT_LIMIT, limit
     try:
@@ -64,6 +63,33 @@ def test_packing_is_close_to_the_most_bytes_alive_at_once(seed: int):
 def test_packing_reuses_dead_buffers():
     packed = pack([100] * 50, [[(n, n + 2)] for n in range(50)])
     assert packed.size == packed.bound == 256
+
+
+@given(seed=st.integers(0, 2**32), count=st.integers(0, 40))
+def test_existing_blocks_never_hold_two_live_buffers_in_the_same_bytes(seed: int, count: int):
+    sizes, segments = buffers(seed, count)
+    bins = [Bin(0, 4096), Bin(1, 100)]
+    bins[0].hold(0, 64, [(0, 20), (50, 60)])
+    placed = fill_bins(bins, dict(enumerate(sizes)), dict(enumerate(segments)))
+    held = [(0, 0, 64, [(0, 20), (50, 60)])]
+    held += [(block, offset, whole_slots(sizes[n]), segments[n]) for n, (block, offset) in placed.items()]
+    assert all(offset + sizes[n] <= bins[block].size for n, (block, offset) in placed.items())
+    for a, (block, offset, size, alive) in enumerate(held):
+        for other, start, length, others in held[:a]:
+            if block == other and overlaps(alive, others):
+                assert offset + size <= start or start + length <= offset
+    if any(0 < size <= 64 for size in sizes):
+        assert placed
+
+
+def test_a_chain_is_compared_with_its_neighbours_only(monkeypatch: pytest.MonkeyPatch):
+    """Else the time of planning is the square of a program's length."""
+    tests = []
+    meet = room._meet
+    monkeypatch.setattr(room, "_meet", lambda a, b: tests.append(0) or meet(a, b))
+    alive = {n: [(n, n + 2)] for n in range(500)}
+    placed = fill_bins([Bin(0, 128)], dict.fromkeys(alive, 64), alive)
+    assert len(placed) == 500 and len(tests) < 1000
 
 
 @given(st.integers(0, 2**32))

@@ -13,6 +13,16 @@ from ...planning.schedule import best_order, schedule
 from ...planning.scratch import scratch_bytes
 
 
+def test_the_orders_of_a_chain_are_weighed_once(monkeypatch: pytest.MonkeyPatch):
+    """They are the same one."""
+    weighed = []
+    peak = OrderGraph.peak
+    monkeypatch.setattr(OrderGraph, "peak", lambda graph, order: weighed.append(order) or peak(graph, order))
+    lines = [f"x{n + 1} = f32[8] reverse(x{n}), dimensions={{0}}" for n in range(9)]
+    schedule(parse_module("HloModule chain\nENTRY e { x0 = f32[8] parameter(0)\n" + "\n".join(lines) + " }"))
+    assert weighed == [list(range(10))]
+
+
 def random_graph(seed: int) -> Module:
     """Up to ten ops that enlarge, reduce, join and keep arrays. Unused values become the result."""
     draw = random.Random(seed)

@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ...backends.host import executable as host
 from ...backends.host.estimate import estimated_seconds
 from ...backends.host.interruptible import LONG as LONG_SECONDS
 from ...backends.host.interruptible import run_aside
 from ...formats.text.parser import parse_module
+from ...migration import compile_module
 from ...planning.plan import ConditionalStep, WhileStep
 from ...planning.planner import plan
 
@@ -211,6 +213,41 @@ def test_only_what_may_take_long_counts_as_long():
     assert estimated_seconds(plan(parse_module(PROGRAM.replace("NEXT", BODIES["native"])))) < LONG_SECONDS
     small = KERNEL.replace("1048576", "64").replace("262144", "64")
     assert estimated_seconds(plan(parse_module(small))) < LONG_SECONDS
+
+
+STRAIGHT = "HloModule s\nENTRY e { p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p) }"
+
+BRANCHES = """HloModule b
+same { x = f32[4] parameter(0)
+  ROOT y = f32[4] negate(x) }
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT }
+ordered { x = f32[4] parameter(0)
+  ROOT y = f32[4] sort(x), dimensions={0}, to_apply=less }
+ENTRY e { p = f32[4] parameter(0)
+  s = f32[] constant(0)
+  h = f32[1] slice(p), slice={[0:1]}
+  f = f32[] reshape(h)
+  c = pred[] compare(f, s), direction=EQ
+  ROOT r = f32[4] conditional(c, p, p), true_computation=same, false_computation=ordered }
+"""
+
+
+@pytest.mark.parametrize("text, quick, aside", [(STRAIGHT, 60.0, 1), (STRAIGHT, 0.0, 4), (BRANCHES, 60.0, 4)])
+def test_a_program_that_was_quick_needs_no_thread_any_more(monkeypatch, text, quick, aside):
+    """Another branch may take longer. A thread that begins is often put behind one of the pool's for milliseconds."""
+    seen = []
+    monkeypatch.setattr(host, "LONG", 0.0)
+    monkeypatch.setattr(host, "QUICK", quick)
+    monkeypatch.setattr(
+        host, "run_aside", lambda work, *rest, **named: seen.append(0) or run_aside(work, *rest, **named)
+    )
+    executable = compile_module(parse_module(text))
+    x = np.arange(4, dtype=np.float32)
+    for _ in range(4):
+        assert executable.execute([x])[0].tolist() == [0, -1, -2, -3]
+    assert len(seen) == aside and (executable._contexts.native is not None) == (aside == 1)
 
 
 def test_a_run_aside_raises_what_it_raises_and_ends_once():
