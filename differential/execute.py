@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..backends.base import EmitFor
 from ..backends.host.compiler import HostCompiler
+from ..backends.host.executable import HostExecutable
+from ..backends.host.memory import POOL
 from ..codegen.threads import on_threads
 from ..formats.program import Program, result_leaves
 from ..formats.text.printer import print_module
@@ -16,18 +18,23 @@ from ..hlo.shapes import Shape
 from ..migration.choose import emit_for
 from ..migration.flags import Flags
 from ..migration.stacks import prepare
-from ..planning.allocation import POOL_ALIGNMENT
+from ..planning.allocation import POOL_ALIGNMENT, AllocationKind
 from ..planning.plan import Plan
 from .setting import Setting, is_compiled, other_stack, xla_of_setting
 from .shared import Shared
 
 
 def execute(
-    module: Module, inputs: Sequence[np.ndarray], stack: str, setting: Setting, shared: Shared | None = None
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    stack: str,
+    setting: Setting,
+    shared: Shared | None = None,
+    on_run: Callable[[], object] = lambda: None,
 ) -> list[np.ndarray]:
     """The results of a verified module on a stack. Raises whatever the stack does; FlagError for an unknown one.
 
-    shared: with the other runs of the module by the setting; None: nothing.
+    shared: with the other runs of the module by the setting; None: nothing. on_run: called when it is compiled.
     """
     if not is_compiled(stack):
         text = print_module(module) if stack.startswith("xla") else ""
@@ -42,11 +49,27 @@ def execute(
             plan, emitters, options = shared.plan, shared.emitters(flags), shared.options()
         executable = HostCompiler().compile(plan, emitters, options)
         executable.program = module
+        _spoil_temporaries(executable)
+        on_run()
         return executable.execute(inputs, _spoiled(module))
 
 
 SPOILED = 0xCB
 """Each byte of a result before the run, so that an element that is not written shows each time."""
+
+
+SPOILED_TEMPORARY = 0x4B
+"""Each byte of temporary memory before the run: what reads it too early or too late gives the same result each time. As
+a number it is positive, so that a loop that counts up from it ends.
+"""
+
+
+def _spoil_temporaries(executable: HostExecutable) -> None:
+    """Leave memory of these contents in the pool, for the executable's first run."""
+    sizes = [a.size for a in executable.image.allocations if a.kind is AllocationKind.TEMPORARY]
+    blocks = [POOL.allocate(size) for size in sizes]
+    for block in blocks:
+        block.fill(SPOILED_TEMPORARY)
 
 
 def _spoiled(module: Module) -> list[np.ndarray | None] | None:
