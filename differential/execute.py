@@ -8,8 +8,6 @@ import numpy as np
 
 from ..backends.base import EmitFor
 from ..backends.host.compiler import HostCompiler
-from ..backends.host.executable import HostExecutable
-from ..backends.host.memory import POOL
 from ..codegen.threads import on_threads
 from ..formats.program import Program, result_leaves
 from ..formats.text.printer import print_module
@@ -18,7 +16,7 @@ from ..hlo.shapes import Shape
 from ..migration.choose import emit_for
 from ..migration.flags import Flags
 from ..migration.stacks import prepare
-from ..planning.allocation import POOL_ALIGNMENT, AllocationKind
+from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.plan import Plan
 from .setting import Setting, is_compiled, other_stack, xla_of_setting
 from .shared import Shared
@@ -49,7 +47,7 @@ def execute(
             plan, emitters, options = shared.plan, shared.emitters(flags), shared.options()
         executable = HostCompiler().compile(plan, emitters, options)
         executable.program = module
-        _spoil_temporaries(executable)
+        executable.fill_temporaries(SPOILED_TEMPORARY)
         on_run()
         return executable.execute(inputs, _spoiled(module))
 
@@ -62,14 +60,6 @@ SPOILED_TEMPORARY = 0x4B
 """Each byte of temporary memory before the run: what reads it too early or too late gives the same result each time. As
 a number it is positive, so that a loop that counts up from it ends.
 """
-
-
-def _spoil_temporaries(executable: HostExecutable) -> None:
-    """Leave memory of these contents in the pool, for the executable's first run."""
-    sizes = [a.size for a in executable.image.allocations if a.kind is AllocationKind.TEMPORARY]
-    blocks = [POOL.allocate(size) for size in sizes]
-    for block in blocks:
-        block.fill(SPOILED_TEMPORARY)
 
 
 def _spoiled(module: Module) -> list[np.ndarray | None] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from ...backends.host.memory import POOL
+from ...backends.host.contexts import Context
 from ...differential.execute import SPOILED_TEMPORARY, execute
 from ...differential.setting import Setting
-from ...differential.shared import Shared
 from ...formats.text.parser import parse_module
-from ...planning.allocation import AllocationKind
 
 MODULE = parse_module("""HloModule m
 ENTRY e {
@@ -20,17 +19,15 @@ ENTRY e {
 """)
 
 
-def test_temporary_memory_has_the_same_contents_before_each_run():
-    setting = Setting(cache=False)
-    shared = Shared(MODULE, setting, ["legacy"])
-    sizes = [a.size for a in shared.plan.assignment.allocations if a.kind is AllocationKind.TEMPORARY]
-    seen: list[np.ndarray] = []
-    for number in (1, 2):
-        for block in [POOL.allocate(size) for size in sizes]:
-            block.fill(number)
-        del block
-        execute(
-            *(MODULE, [np.ones((50, 7), np.float32)], "legacy", setting, shared),
-            on_run=lambda: seen.extend(POOL.allocate(size).copy() for size in sizes),
-        )
-    assert sizes and len(seen) == 2 * len(sizes) and all((block == SPOILED_TEMPORARY).all() for block in seen)
+@pytest.mark.parametrize("red_zones", [False, True])
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_temporary_memory_has_the_same_contents_before_each_run(stack, red_zones, monkeypatch):
+    run, seen = Context.run, []
+
+    def noted(self, *arguments):
+        seen.extend(block.copy() for block in self._arena)
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Context, "run", noted)
+    execute(MODULE, [np.ones((50, 7), np.float32)], stack, Setting(cache=False, red_zones=red_zones))
+    assert sum(block.size for block in seen) > 10000 and all((block == SPOILED_TEMPORARY).all() for block in seen)
