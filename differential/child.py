@@ -1,4 +1,5 @@
 """A process that runs cases: a crash or a hang of one is an outcome, after which the next case has a new process.
+A loop without end is a hang that ends in place (patience.py), and the process stays.
 
 The child says which stack it begins with, so that what ends it is blamed on the right one; the other stacks still run.
 It ends with this process, whatever ends that.
@@ -11,8 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 from multiprocessing import Pipe
 from types import TracebackType
 from typing import IO, Any, TypeVar
@@ -23,6 +25,7 @@ from ..backends.xla.errors import reason_of_death
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from .outcome import STACKS, Outcome, Run, RunKind, confirmed
+from .patience import Patience, no_answer, processor_seconds
 from .setting import USUAL, Setting
 
 LIMIT = 60.0
@@ -30,6 +33,11 @@ LIMIT = 60.0
 
 JUDGING = 120.0
 """Seconds to read a case, and to judge its results: BUDGET of permitted.py, and more runs of the evaluator."""
+
+LATE, IDLE = 1.25, 3.0
+"""A process that has not ended a stack in place has so many times its time, of the processor; or so many times that, by
+the clock, if it waits for something.
+"""
 
 MEMORY = 4 << 30
 """Bytes that a child may allocate."""
@@ -66,31 +74,55 @@ class Child:
         module: str | Module,
         inputs: Sequence[np.ndarray],
         stacks: Sequence[str] = STACKS,
-        limit_s: float = LIMIT,
+        limit: float | Patience = LIMIT,
         setting: Setting = USUAL,
         *,
         again: bool = False,
     ) -> Outcome:
-        """The outcome of a case. module: HLO text, or a module. limit_s: for each stack.
+        """The outcome of a case. module: HLO text, or a module. limit: seconds for each stack, or more about them.
 
         again: run a finding once more, to see whether it is flaky. Raises InputError (or another error of reading) for
         a case that is not one, as `outcome.outcome` does.
         """
-        once = partial(self._outcome, module, inputs, stacks, limit_s, setting)
+
+        def once() -> Outcome:
+            found = self._outcome(module, inputs, stacks, limit, setting)
+            assert found is not None
+            return found
+
         return confirmed(once(), once) if again else once()
 
+    def outcome_like(
+        self,
+        wanted: Outcome,
+        module: Module,
+        inputs: Sequence[np.ndarray],
+        stacks: Sequence[str],
+        limit: float | Patience,
+        setting: Setting,
+    ) -> Outcome | None:
+        """The outcome of a case; None as soon as it cannot have the signature of `wanted` any more."""
+        return self._outcome(module, inputs, stacks, limit, setting, wanted)
+
     def _outcome(
-        self, module: str | Module, inputs: Sequence[np.ndarray], stacks: Sequence[str], limit: float, setting: Setting
-    ) -> Outcome:
+        self,
+        module: str | Module,
+        inputs: Sequence[np.ndarray],
+        stacks: Sequence[str],
+        limit: float | Patience,
+        setting: Setting,
+        wanted: Outcome | None = None,
+    ) -> Outcome | None:
+        patience = limit if isinstance(limit, Patience) else Patience(limit)
         known: dict[str, Run] = {}
+        like = None if wanted is None else replace(wanted, runs={}, verdict=None)
         while True:
-            running = ""
+            running, allowed = "", max(patience.whole, JUDGING)
             try:
-                self._send((module, list(inputs), list(stacks), setting, known))
+                self._send((module, list(inputs), list(stacks), setting, known, patience, like))
                 while True:
-                    wait = limit if running else max(limit, JUDGING)
-                    if not self._connection.poll(wait):
-                        known[running] = Run(RunKind.HUNG, reason=f"no answer within {wait:g} s", seconds=wait)
+                    if not self._says(running, allowed):
+                        known[running] = Run(RunKind.HUNG, reason=no_answer(allowed), seconds=allowed)
                         self.close()
                         break
                     kind, value = self._connection.recv()
@@ -98,7 +130,7 @@ class Child:
                         raise value
                     if kind == "outcome":
                         return value
-                    running = value
+                    running, allowed = value if value[0] else ("", max(patience.whole, JUDGING))
             except (EOFError, ConnectionError):
                 known[running] = Run(RunKind.CRASHED, reason=self._death())
             except BaseException as error:
@@ -108,13 +140,26 @@ class Child:
             if not running:  # not a stack, but the comparison or the start
                 raise InputError(f"the case ends the process that reads it: {known[''].reason}", remedy="report it")
 
+    def _says(self, running: str, allowed: float) -> bool:
+        """Whether it says something in time. running: a stack, which is to end in place before."""
+        if not running:
+            return self._connection.poll(allowed)
+        assert self._process is not None
+        pid, most, since = self._process.pid, LATE * allowed + 1, time.monotonic()
+        worked = processor_seconds(pid, 0.0)
+        while not self._connection.poll(0.5):
+            silent = time.monotonic() - since
+            if silent > IDLE * most or (silent > most and processor_seconds(pid, silent + worked) - worked > most):
+                return False
+        return True
+
     def call(self, function: Callable[..., T], *arguments: Any, limit_s: float = LIMIT) -> T | str:
         """What a function of a module returns there; why there is no answer, in words, if the process ends over it."""
         try:
             self._send((function, arguments))
             if not self._connection.poll(limit_s):
                 self.close()
-                return f"no answer within {limit_s:g} s"
+                return no_answer(limit_s)
             kind, value = self._connection.recv()
         except (EOFError, ConnectionError):
             return self._death()

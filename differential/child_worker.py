@@ -16,9 +16,9 @@ from ..formats.text.parser import parse_module
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..hlo.verify.verifier import verify
-from .outcome import Outcome, Run, concluded, run_stack
+from .outcome import Outcome, Run, concluded, runs_of
+from .patience import Patience
 from .setting import Setting
-from .shared import Shared
 
 Say = Callable[[str, object], None]
 
@@ -54,18 +54,21 @@ def _outcome(
     stacks: Sequence[str],
     setting: Setting,
     known: dict[str, Run],
-) -> Outcome:
-    """The outcome. known: runs that ended a process before this one."""
+    patience: Patience,
+    wanted: Outcome | None,
+) -> Outcome | None:
+    """The outcome. known: runs that ended a process before this one. wanted: None as soon as it cannot be like this."""
     if isinstance(module, str):
         module = parse_module(module)
     verify(module)
-    runs, shared = dict(known), Shared(module, setting, stacks)
-    for stack in stacks:
-        if stack not in known:
-            say("begins", stack)
-            runs[stack] = run_stack(module, inputs, stack, setting, shared)
-    say("begins", "")
-    return concluded(module, inputs, {stack: runs[stack] for stack in stacks})
+    runs: dict[str, Run] = {}
+    on_limit = lambda stack, seconds: say("begins", (stack, seconds))  # noqa: E731
+    for stack, run in runs_of(module, inputs, stacks, setting, patience, known, on_limit):
+        runs[stack] = run
+        if wanted is not None and not wanted.may_have(stack, run):
+            return None
+    say("begins", ("", 0.0))
+    return concluded(module, inputs, runs)
 
 
 def _limit(memory: int) -> None:

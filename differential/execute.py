@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,11 +23,16 @@ from .shared import Shared
 
 
 def execute(
-    module: Module, inputs: Sequence[np.ndarray], stack: str, setting: Setting, shared: Shared | None = None
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    stack: str,
+    setting: Setting,
+    shared: Shared | None = None,
+    on_run: Callable[[], object] = lambda: None,
 ) -> list[np.ndarray]:
     """The results of a verified module on a stack. Raises whatever the stack does; FlagError for an unknown one.
 
-    shared: with the other runs of the module by the setting; None: nothing.
+    shared: with the other runs of the module by the setting; None: nothing. on_run: called when it is compiled.
     """
     if not is_compiled(stack):
         text = print_module(module) if stack.startswith("xla") else ""
@@ -42,11 +47,19 @@ def execute(
             plan, emitters, options = shared.plan, shared.emitters(flags), shared.options()
         executable = HostCompiler().compile(plan, emitters, options)
         executable.program = module
+        executable.fill_temporaries(SPOILED_TEMPORARY)
+        on_run()
         return executable.execute(inputs, _spoiled(module))
 
 
 SPOILED = 0xCB
 """Each byte of a result before the run, so that an element that is not written shows each time."""
+
+
+SPOILED_TEMPORARY = 0x4B
+"""Each byte of temporary memory before the run: what reads it too early or too late gives the same result each time. As
+a number it is positive, so that a loop that counts up from it ends.
+"""
 
 
 def _spoiled(module: Module) -> list[np.ndarray | None] | None:

@@ -9,9 +9,10 @@ are no difference.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..migration.platforms import keeps_subnormals
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
 from .execute import execute
+from .patience import Clock, Patience, TooLong, clock
 from .permitted import BUDGET, Permitted
 from .precision import Exact, less_accurate
 from .setting import USUAL, Setting
@@ -43,6 +45,9 @@ class RunKind(StrEnum):
     FAILED = "failed"
     CRASHED = "crashed"
     HUNG = "hung"
+
+
+DEAD = (RunKind.CRASHED, RunKind.FAILED)
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,25 @@ class Outcome:
         reasons = {f"{name}: {cause_of(self.runs[name])}" for name in self.blamed if self.runs[name].reason}
         return (self.kind.value, *self.blamed, *sorted(reasons))
 
+    def may_have(self, name: str, run: Run) -> bool:
+        """Whether an outcome of this signature may have this run of a stack."""
+        dead, hung, guilty = run.kind in DEAD, run.kind is RunKind.HUNG, name in self.blamed
+        if self.kind is OutcomeKind.CRASH:
+            return dead == guilty
+        return not dead and hung == (guilty and self.kind is OutcomeKind.HANG)
+
+
+SMALL_RUN, SMALL_LEAST, SMALL_TIMES = 0.5, 3.0, 10.0
+"""Of a case that is made smaller: a run has SMALL_RUN seconds; a stack SMALL_LEAST, and SMALL_TIMES those of the
+slowest stack that ended on the case itself.
+"""
+
+
+def patience_with_smaller(found: Outcome, most: float) -> Patience:
+    """How long smaller cases than that of an outcome may take. most: seconds of a stack."""
+    ended = [run.seconds for run in found.runs.values() if run.kind is RunKind.RAN]
+    return Patience(min(most, SMALL_LEAST + SMALL_TIMES * max(ended, default=most)), SMALL_RUN)
+
 
 def cause_of(run: Run) -> str:
     """The reason of a run without what a smaller module would change: names in quotes, numbers, places."""
@@ -109,20 +133,19 @@ def outcome(
     setting: Setting = USUAL,
     *,
     again: bool = False,
+    patience: Patience | None = None,
 ) -> Outcome:
     """Run a case on stacks in this process and judge it; a crash or a hang is this process's. child.py survives them.
 
-    again: run a finding once more, to see whether it is flaky. Raises InputError or VerificationError for a case that
-    is not one: an invalid module, unfit inputs, an unknown stack.
+    again: run a finding once more, to see whether it is flaky. patience: ends loops that take longer. Raises InputError
+    or VerificationError for a case that is not one: an invalid module, unfit inputs, an unknown stack.
     """
     from ..hlo.verify.verifier import verify
 
     verify(module)
 
     def once() -> Outcome:
-        shared = Shared(module, setting, stacks)
-        runs = {stack: run_stack(module, inputs, stack, setting, shared) for stack in stacks}
-        return concluded(module, inputs, runs)
+        return concluded(module, inputs, dict(runs_of(module, inputs, stacks, setting, patience)))
 
     return confirmed(once(), once) if again else once()
 
@@ -132,16 +155,52 @@ def confirmed(found: Outcome, once: Callable[[], Outcome]) -> Outcome:
     return replace(found, flaky=once().signature != found.signature) if found.is_finding else found
 
 
+def runs_of(
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    stacks: Sequence[str],
+    setting: Setting,
+    patience: Patience | None = None,
+    known: Mapping[str, Run] = {},
+    on_limit: Callable[[str, float], object] = lambda stack, seconds: None,
+) -> Iterator[tuple[str, Run]]:
+    """The run of each stack, by its name, one after the other. known: those that are known already.
+
+    on_limit: called with a stack, and the seconds that it has from now on.
+    """
+    shared = Shared(module, setting, stacks)
+    slowest: float | None = None
+    for stack in stacks:
+        if stack in known:
+            run = known[stack]
+        elif patience is None:
+            run = run_stack(module, inputs, stack, setting, shared)
+        else:
+            with clock() as limited:
+
+                def allow(seconds: float, stack: str = stack, limited: Clock = limited) -> None:
+                    on_limit(stack, seconds)
+                    limited.allow(seconds)
+
+                allow(patience.whole)
+                of_run = patience.run(slowest)
+                run = run_stack(module, inputs, stack, setting, shared, partial(allow, of_run))
+        if run.kind is RunKind.RAN:
+            slowest = max(run.seconds, slowest or 0.0)
+        yield stack, run
+
+
 def run_stack(
     module: Module,
     inputs: Sequence[np.ndarray],
     stack: str,
     setting: Setting = USUAL,
     shared: Shared | None = None,
+    on_run: Callable[[], object] = lambda: None,
 ) -> Run:
-    """Compile and run a verified case on one stack; errors become the run's kind and reason.
+    """Compile and run a verified case on one stack; errors, and TooLong, become the run's kind and reason.
 
-    shared: as of `execute`.
+    shared, on_run: as of `execute`.
     """
     start = time.perf_counter()
 
@@ -150,7 +209,9 @@ def run_stack(
 
     try:
         with np.errstate(all="ignore"):
-            return ended(RunKind.RAN, results=execute(module, inputs, stack, setting, shared))
+            return ended(RunKind.RAN, results=execute(module, inputs, stack, setting, shared, on_run))
+    except TooLong as late:
+        return ended(RunKind.HUNG, late.reason)
     except XlaCrashed as error:
         return ended(RunKind.HUNG if "no answer" in error.what else RunKind.CRASHED, error.what)
     except FlagError as error:
@@ -175,7 +236,7 @@ def _where(error: BaseException) -> str:
 def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, Run]) -> Outcome:
     """The outcome of runs that have ended."""
     by_kind = {kind: tuple(sorted(n for n, r in runs.items() if r.kind is kind)) for kind in RunKind}
-    dead = tuple(sorted(by_kind[RunKind.CRASHED] + by_kind[RunKind.FAILED]))
+    dead = tuple(sorted(name for kind in DEAD for name in by_kind[kind]))
     for kind, names, verb in ((OutcomeKind.CRASH, dead, "failed"), (OutcomeKind.HANG, by_kind[RunKind.HUNG], "hung")):
         if names:
             return Outcome(kind, names, f"{', '.join(names)} {verb}: {runs[names[0]].reason}", runs)

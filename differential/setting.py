@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from ..backends.base import CompileOptions, EmitFor, HostProgramKind
 from ..codegen.cache import DEFAULT_CACHE
@@ -25,9 +26,10 @@ from ..xla_kernels.folder import one_module
 class Setting:
     """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
     are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own, but for XLA's
-    fusions. reuse: False gives every value memory of its own. kernels: the first N are of the stack; the other stack
-    emits the rest. optimized: as of EmitOptions. dump: the folder of XLA's kernels that the case came from, with the
-    module's name; they are of its module only, so that jaxlib makes those of a changed one.
+    fusions. reuse: False gives every value memory of its own, also results to which the module's header gives that of
+    parameters. kernels: the first N are of the stack; the other stack emits the rest. optimized: as of EmitOptions.
+    dump: the folder of XLA's kernels that the case came from, with the module's name; they are of its module only, so
+    that jaxlib makes those of a changed one.
     """
 
     cache: bool = True
@@ -58,6 +60,9 @@ def plan_of_setting(module: Module, setting: Setting) -> Plan:
     """The plan of a verified module."""
     names = default_passes(module)
     passes = names if setting.fusion else tuple(n for n in names if n != "fuse" and FUSED not in PASSES[n].requires)
+    if not setting.reuse:
+        own = {k: v for k, v in module.attributes.items() if k not in ("input_output_alias", "buffer_donor")}
+        module = replace(module, attributes=MappingProxyType(own))
     return plan(module, PlanOptions(PipelineOptions(passes), reuse=setting.reuse))
 
 

@@ -99,7 +99,7 @@ class Context:
         allocations = image.allocations
         arena = {a.index: _temporaries(image, a) for a in allocations if a.kind is AllocationKind.TEMPORARY}
         constants = {index: np.asarray(block) for index, block in image.constants.items()}
-        self._blocks = {**constants, **arena}
+        self._blocks, self._arena = {**constants, **arena}, tuple(arena.values())
         self._signature, self._variable = signature, list(signature.variable)
         self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
         for index, block in self._blocks.items():
@@ -111,6 +111,11 @@ class Context:
         self.entered = 0
         self._kept: Any = None
         self.noted: EventBuffer | None = None
+
+    def fill(self, byte: int) -> None:
+        """Write a byte all over the temporaries."""
+        for block in self._arena:
+            block.fill(byte)
 
     def enter(self, executor: Executor, program: Program) -> None:
         """Make a record for the native entry."""

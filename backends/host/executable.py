@@ -245,6 +245,12 @@ class HostExecutable(Executable):
                 give_back()
         return results if self._border is None else self._border.cut(results)
 
+    def fill_temporaries(self, byte: int) -> None:
+        """Write a byte all over the temporary memory of the next run: what reads it too early shows each time."""
+        context = self._contexts.take()
+        context.fill(byte)
+        self._contexts.give_back(context, self._executor)
+
     def execute_async_on_stream(self, stream: Stream, arguments: Sequence[DeviceMemory]) -> list[DeviceMemory]:
         from .on_stream import execute_on_stream
 

@@ -15,6 +15,7 @@ from ...codegen.options import Target
 from ...hlo.errors import TestbedError
 from ..child import Begin
 from ..conformance import inherited_signals_blocked
+from ..patience import processor_seconds
 from .cause import Cause
 from .hunter import Hunt, hunt
 from .search import SHRINK_SECONDS
@@ -33,14 +34,15 @@ PATIENCE = 10
 
 @dataclass
 class _Process:
-    """A hunter. running: the task that it began last. since: the time, by time.monotonic, when it said something.
-    worked: the processor time that it had used then.
+    """A hunter. running: the task that it began last. caught: the smallest task so far of the finding that it makes
+    small. since: the time, by time.monotonic, when it said something. worked: the processor time that it had used then.
     """
 
     number: int
     handle: Any
     connection: Connection
     running: str = ""
+    caught: str = ""
     since: float = field(default_factory=time.monotonic)
     worked: float = 0.0
     suspects: tuple[str, ...] = ()
@@ -52,15 +54,6 @@ class _Process:
         if silent <= allowed:
             return False
         return processor_seconds(self.handle.pid, silent) - self.worked > allowed / 2 or silent > PATIENCE * allowed
-
-
-def processor_seconds(pid: int, unknown: float) -> float:
-    """The processor time that a process has used, of all its threads; `unknown` where the system does not say."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return unknown
 
 
 Watch = Callable[[State], None]
@@ -171,12 +164,14 @@ class Campaign:
             self.state.coverage.update(coverage)
             self.state.met_again(again)
         elif kind == "round":
-            process.running = ""
+            process.running = process.caught = ""
             self.state.rounds[process.number] = values[0]
         elif kind == "smaller":
             self._meet()
+            process.caught = values[0]
         elif kind == "finding":
             self._meet()
+            process.caught = ""
             cause, blob, flaky, sentence = values
             if self.state.meet(cause, blob, sentence, flaky):
                 self.on_finding(cause, blob)
@@ -208,7 +203,9 @@ class Campaign:
         return False
 
     def _after(self, process: _Process) -> _Process:
-        """A new process in the place of one that died. It begins with the task that the old one ran."""
+        """A new process in the place of one that died. It begins with what the old one had caught, and the task that it
+        ran.
+        """
         process.connection.close()
         if not process.running:
             if process.suspects:  # it died of something else than its suspect
@@ -220,4 +217,4 @@ class Campaign:
                 )
             return self._begin(process.number)
         self.state.rounds[process.number] = self.state.rounds.get(process.number, 0) + 1
-        return self._begin(process.number, (process.running,))
+        return self._begin(process.number, [blob for blob in (process.caught, process.running) if blob])

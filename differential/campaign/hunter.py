@@ -19,7 +19,8 @@ from ...hlo.errors import InputError
 from ..child import Begin, Child
 from ..conformance import begin_worker
 from ..finding import finding_of, write_finding
-from ..outcome import Outcome, OutcomeKind, confirmed, outcome
+from ..outcome import Outcome, OutcomeKind, confirmed, outcome, patience_with_smaller
+from ..patience import Patience
 from .cause import Cause, cause_in, is_ending, units_in
 from .coverage import Key
 from .search import SHRINK_SECONDS, Catch, Judge, Round
@@ -27,6 +28,9 @@ from .task import Orders, Task, known_stacks, pairs_of
 
 EXAMPLES = 2000
 """Tasks of a round without a finding. Of the first 50 or so of each, Hypothesis draws half as small as it can."""
+
+SUSPECT_RUN = 10.0
+"""Seconds that a run of a suspect has, beside what Patience adds for slow ones."""
 
 TELL_SECONDS = 0.5
 """How often a hunter tells its counts."""
@@ -75,6 +79,7 @@ class _Hunter:
         self.cases, self.refused, self.again = 0, 0, Counter[str]()
         self.coverage: Counter[Key] = Counter()
         self.told_at = time.monotonic()
+        self._patience: Patience | None = None  # with what is being shrunk
 
     def run(self) -> None:
         from hypothesis.database import DirectoryBasedExampleDatabase
@@ -95,6 +100,7 @@ class _Hunter:
         self._say("done")
 
     def _round(self, judge: Judge, stop: Callable[[], bool]) -> Round:
+        self._patience = None
         return Round(self.told.orders, judge, self.known, stop, self._smaller, self.told.shrink_seconds)
 
     def over(self) -> bool:
@@ -103,7 +109,7 @@ class _Hunter:
     def judge(self, task: Task) -> Outcome:
         self._say("begin", task.blob)
         with np.errstate(all="ignore"):
-            found = outcome(task.case.module, task.case.inputs, task.stacks, task.setting)
+            found = outcome(task.case.module, task.case.inputs, task.stacks, task.setting, patience=self._patience)
         self._count(task, found)
         return found
 
@@ -126,6 +132,8 @@ class _Hunter:
         self.connection.send(message)
 
     def _smaller(self, caught: Catch) -> None:
+        if self._patience is None:
+            self._patience = patience_with_smaller(caught.outcome, self.told.limit)
         self._tell()
         self._say("smaller", caught.task.blob)
 
@@ -137,7 +145,8 @@ class _Hunter:
 
             def judge(task: Task) -> Outcome:
                 module, inputs = task.case.module, task.case.inputs
-                return child.outcome(module, inputs, task.stacks, self.told.limit, task.setting)
+                patience = self._patience or Patience(self.told.limit, SUSPECT_RUN)
+                return child.outcome(module, inputs, task.stacks, patience, task.setting)
 
             caught = self._round(judge, lambda: False).shrink(blob)
             if caught is not None:
@@ -167,7 +176,8 @@ class _Hunter:
         if child is None:
             once = partial(outcome, module, inputs, task.stacks, task.setting)
         else:
-            once = partial(child.outcome, module, inputs, task.stacks, self.told.limit, task.setting)
+            patience = Patience(self.told.limit, SUSPECT_RUN)
+            once = partial(child.outcome, module, inputs, task.stacks, patience, task.setting)
         return confirmed(found, once)
 
     def _write(self, folder: Path, task: Task, found: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""What a program is drawn for: one opcode, or two of which the second reads the first, as passes rewrite them.
+"""What a program is drawn for: one opcode, or several each of which reads the one before, as passes rewrite pairs.
 
 Ops drawn one by one meet as a given pair once in some ten thousand programs, and a group of types that few ops take as
 rarely. So two of three programs draw these without weights.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from ...hlo.opset_rows import Family
@@ -25,10 +26,18 @@ AGAIN_PERCENT = 70
 ALONE_PERCENT = 70
 """Pairs whose first result only the second op reads: many rewrites ask for that."""
 
+LONGER_PERCENT, MOST_LONG = 50, 4
+"""Pairs and longer chains to which another op is added, and the most ops of a chain."""
+
+POWER_PERCENT = 60
+"""Constants beside an op that are powers of two, which passes make shifts, masks and products of."""
+
 UNFOCUSED = frozenset({Family.RNG, Family.ASYNC, Family.COLLECTIVE})
 """Families whose ops compute nothing of their own, or the same for all types."""
 
-MOVING = (Op.TRANSPOSE, Op.RESHAPE, Op.BROADCAST, Op.SLICE, Op.REVERSE, Op.PAD, Op.CONCATENATE)
+PLACING = (Op.SLICE, Op.REVERSE, Op.PAD, Op.CONCATENATE, Op.TRANSPOSE)
+MOVING = (*PLACING, Op.RESHAPE, Op.BROADCAST)
+TURNING = (Op.TRANSPOSE, Op.RESHAPE, Op.REVERSE)
 PLACED = (Op.DYNAMIC_SLICE, Op.DYNAMIC_UPDATE_SLICE, Op.GATHER, Op.SCATTER, Op.SORT)
 FOLDING = (Op.REDUCE, Op.REDUCE_WINDOW, Op.DOT, Op.CONVOLUTION)
 COMPUTING = (Op.NEGATE, Op.ABS, Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.SELECT)
@@ -39,21 +48,27 @@ BY_NUMBERS = (
     *(Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER, Op.POWER, Op.MAXIMUM, Op.MINIMUM, Op.COMPARE),
     *(Op.AND, Op.OR, Op.XOR, Op.SHIFT_LEFT, Op.SHIFT_RIGHT_ARITHMETIC, Op.SHIFT_RIGHT_LOGICAL),
 )
+GIVEN = frozenset({Op.CONSTANT, Op.BROADCAST, Op.IOTA})
+"""Opcodes of values that passes know: an op on one and a constant is folded, not rewritten."""
+SCALING = (Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER)
 COMPLEX = (Op.COMPLEX, Op.REAL, Op.IMAG)
 
 READ_BY: tuple[tuple[int, tuple[Op, ...], tuple[Op, ...]], ...] = (
-    (5, MOVING, MOVING),
+    (5, PLACING, PLACING),
+    (4, MOVING, MOVING),
     (3, MOVING, (*PLACED, *FOLDING)),
+    (2, TURNING, FOLDING),
     (4, COMPUTING, COMPUTING),
     (5, COMPUTING, BOUNDING),
     (3, SPLAT, BY_NUMBERS),
+    (3, SPLAT, SCALING),
     (2, DECIDING, (*DECIDING, Op.XOR)),
     (1, COMPLEX, COMPLEX),
 )
 """(Weight, opcodes, those that read their results). Passes rewrite such pairs, or fuse them into one kernel."""
 
 Focus = tuple[Op, ...]
-"""Opcodes that a program has at least, of its main type; of two, the last one reads the first."""
+"""Opcodes that a program has at least, of its main type; each reads the one before."""
 
 
 def draw_focus(source: Source, limits: Limits) -> Focus:
@@ -66,8 +81,11 @@ def draw_focus(source: Source, limits: Limits) -> Focus:
 
 
 def draw_pair(source: Source, limits: Limits) -> Focus:
-    """A focus of two ops; there is one."""
-    return source.choice(source.choice(_pairs(limits)))
+    """A focus of two ops or more; there is one."""
+    found: Focus = source.choice(source.choice(_pairs(limits)))
+    while len(found) < MOST_LONG and (next_ := _readers(limits, found[-1])) and source.chance(LONGER_PERCENT):
+        found = (*found, source.choice(source.choice(next_)))
+    return found
 
 
 @cache
@@ -85,18 +103,30 @@ def _pairs(limits: Limits) -> tuple[tuple[Focus, ...], ...]:
     return tuple(pairs for group in groups for pairs in group if pairs)
 
 
+@cache
+def _readers(limits: Limits, op: Op) -> tuple[tuple[Op, ...], ...]:
+    """The opcodes that may read an op, by their group, each group as often as its weight says."""
+    allowed = frozenset(drawable(limits))
+    groups = [(tuple(b for b in last if b in allowed), weight) for weight, first, last in READ_BY if op in first]
+    return tuple(last for last, weight in groups for _ in range(weight) if last)
+
+
 def grow_focus(body: Body, focus: Focus) -> None:
-    """Add the ops of a focus: the first of two once or twice, then on a new value of the same shape."""
+    """Add the ops of a focus: the first of several once or twice, then on a new value of the same shape."""
     made: list[Value] = []
-    for op in focus[:-1]:
-        made = _splat(body) if op in SPLAT else _read(body, op)
-    body.preferred = made
-    with body.source.part():
-        grow_op(body, focus[-1])
-    body.preferred = []
-    if body.source.chance(ALONE_PERCENT):
-        seen = {v.instruction for v in made} & body.read
-        body.values = [v for v in body.values if v.instruction not in seen]
+    for n, op in enumerate(focus):
+        if n == 0 and len(focus) > 1:
+            made = _splat(body) if op in SPLAT else _read(body, op)
+            continue
+        read, made = made, []
+        body.preferred = read
+        with body.source.part():
+            if grow_op(body, op):
+                made = body.values[-1:]
+        body.preferred = []
+        if body.source.chance(ALONE_PERCENT):
+            seen = {v.instruction for v in read} & body.read
+            body.values = [v for v in body.values if v.instruction not in seen]
 
 
 def _read(body: Body, op: Op) -> list[Value]:
@@ -112,7 +142,19 @@ def _read(body: Body, op: Op) -> list[Value]:
 
 
 def _splat(body: Body) -> list[Value]:
-    """A new value of the main type, and a constant of its shape."""
+    """A value of the main type, rather one that is computed or a parameter, and a constant of its shape."""
     with body.source.part():
-        v = body.fresh(body.program.types[0], body.source.choice(body.program.shapes))
+        dtype = body.program.types[0]
+        v = body.operand(lambda v: v.instruction.opcode not in GIVEN, (dtype,))
+        if body.source.chance(POWER_PERCENT) and v.dtype is not DType.PRED:
+            return [v, body.repeated(body.scalar(v.dtype, _power_of_two(body.source, v.dtype)), v.dims)]
         return [v, body.splat(v)]
+
+
+def _power_of_two(source: Source, dtype: DType) -> float:
+    """A power of two that the type holds, rarely a negative one."""
+    if dtype.is_integer:
+        power: float = 1 << source.integer(0, dtype.bits - 1 - dtype.is_signed)
+    else:
+        power = 2.0 ** source.choice((1, 0, -1, 2) if dtype.bits <= 8 else (1, 0, -1, 2, 3, -2, 6, -7))
+    return -power if (dtype.is_signed or dtype.is_float) and source.chance(20) else power

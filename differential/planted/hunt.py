@@ -27,8 +27,8 @@ SCHEMA = 1
 LIMIT = 60.0
 """Seconds that a task may take before it counts as a hang."""
 
-SHRINK_SECONDS = 20.0
-"""How long Hypothesis makes a catch smaller, before it is reduced."""
+SHRINK_SECONDS = 4.0
+"""How long Hypothesis makes a catch smaller, before it is reduced: most are reduced in as much from what was drawn."""
 
 UNSTEADY = 3
 """Catches that do not come again, after which a hunt ends."""
@@ -124,14 +124,15 @@ class Hunter:
             )  # fmt: skip
             known, before = len(state.causes), state.seconds
             campaign.run()
-            spent += (campaign.met[1] if campaign.met else state.seconds) - before
-            if len(state.causes) == known:
-                break
+            if len(state.causes) == known:  # time is over, or a process died over a task once only
+                spent += state.seconds - before
+                continue
+            assert campaign.met is not None
+            spent += campaign.met[1] - before
             found = state.causes[-1].cause.folder(folder)
             if _is_alarm(found):
                 alarms += 1
                 continue
-            assert campaign.met is not None
             shrinking = state.seconds - campaign.met[1]
             left = self.reduce_seconds - shrinking
             small = follow_up(found, begin=begin, jobs=self.jobs, seconds=left, cache=False)

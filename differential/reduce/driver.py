@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,13 +14,19 @@ from queue import SimpleQueue
 from ...hlo.errors import InputError
 from ..child import Begin, Child
 from ..finding import Finding, stages_of, write_finding
-from ..outcome import Outcome
+from ..outcome import Outcome, patience_with_smaller
+from ..patience import Patience
 from ..setting import is_compiled
 from .case import Small, values_of
 from .edits import PASSES, Edit, Values
 
 LIMIT = 20.0
-"""Seconds that a stack has for a candidate."""
+"""Seconds that a stack has for the case itself."""
+
+RUN = 1.0
+"""Seconds that a run of the case itself has, beside what Patience adds: what takes so much longer than the evaluator
+hangs.
+"""
 
 
 @dataclass
@@ -57,7 +63,7 @@ class Reducer:
         on_step: Callable[[Progress], object] = lambda progress: None,
         limit_s: float = LIMIT,
     ):
-        """begin: as of Child. on_step: called when a case was tried. limit_s: for a stack of a candidate."""
+        """begin: as of Child. on_step: called when a case was tried. limit_s: for a stack on the case itself."""
         self.finding, self.jobs, self.seconds, self.limit_s = finding, jobs, seconds, limit_s
         self.best = Small.of(finding.module, finding.inputs)
         self.progress = Progress(size=self.best.size)
@@ -77,11 +83,12 @@ class Reducer:
             pool = stack.enter_context(ThreadPoolExecutor(self.jobs))
             for _ in range(self.jobs):
                 self._children.put(stack.enter_context(Child(self._begin)))
-            self.outcome = self._judged(self.best, again=True)
+            self.outcome = self._confirmed(self.best)
             self.flaky = self.outcome.flaky
+            self._patience = patience_with_smaller(self.outcome, self.limit_s)
             complete = not self.outcome.is_finding or self._rounds(pool)
             if self.progress.kept and not self.flaky:
-                last = self._judged(self.best, again=True)
+                last = self._confirmed(self.best)
                 self.flaky = last.flaky or last.signature != self.outcome.signature
         return self.result(complete)
 
@@ -120,14 +127,10 @@ class Reducer:
 
     def _values(self) -> Values:
         """The values of the entry's instructions, computed where it may take long or crash."""
-        child = self._children.get()
-        try:
+        with self._child() as child, suppress(InputError):
             found = child.call(values_of, self.best.module, self.best.leaves, limit_s=self.limit_s)
-        except InputError:
-            found = ""
-        finally:
-            self._children.put(child)
-        return {} if isinstance(found, str) else found
+            return {} if isinstance(found, str) else found
+        return {}
 
     def _apply(self, pool: ThreadPoolExecutor, edits: Iterator[Edit]) -> bool:
         """Try edits in order, several at once on the best case; False if time is up."""
@@ -139,7 +142,7 @@ class Reducer:
             if not waiting:
                 return True
             tried = [(edit, made) for edit in waiting if (made := self._made(edit)) is not None]
-            futures: list[Future[Outcome]] = [pool.submit(self._judged, made) for _, made in tried]
+            futures: list[Future[Outcome | None]] = [pool.submit(self._judged, made) for _, made in tried]
             waiting = self._keep_first(tried, futures)
 
     def _made(self, edit: Edit) -> Small | None:
@@ -150,7 +153,7 @@ class Reducer:
         self._seen.add(made.digest)
         return made
 
-    def _keep_first(self, tried: Sequence[tuple[Edit, Small]], futures: Sequence[Future[Outcome]]) -> list[Edit]:
+    def _keep_first(self, tried: Sequence[tuple[Edit, Small]], futures: Sequence[Future[Outcome | None]]) -> list[Edit]:
         """Keep the first candidate that has the same outcome; returns the edits to try again on it."""
         assert self.outcome is not None
         again: list[Edit] = []
@@ -161,7 +164,7 @@ class Reducer:
             except InputError:
                 continue
             self.progress.tried += 1
-            if found.signature != self.outcome.signature:
+            if found is None or found.signature != self.outcome.signature:
                 continue
             if kept:
                 self._seen.discard(made.digest)
@@ -174,12 +177,25 @@ class Reducer:
         self.on_step(self.progress)
         return again
 
-    def _judged(self, case: Small, *, again: bool = False) -> Outcome:
+    def _confirmed(self, case: Small) -> Outcome:
+        """The outcome of two runs."""
+        patience, setting = Patience(self.limit_s, RUN), self.finding.setting
+        with self._child() as child:
+            return child.outcome(case.module, case.leaves, self.finding.stacks, patience, setting, again=True)
+
+    def _judged(self, case: Small) -> Outcome | None:
+        """The outcome of a candidate; None where it is another one than that of the case, whichever."""
+        assert self.outcome is not None
+        stacks, setting = self.finding.stacks, self.finding.setting
+        with self._child() as child:
+            return child.outcome_like(self.outcome, case.module, case.leaves, stacks, self._patience, setting)
+
+    @contextmanager
+    def _child(self) -> Iterator[Child]:
+        """One of the children, for itself."""
         child = self._children.get()
         try:
-            return child.outcome(
-                case.module, case.leaves, self.finding.stacks, self.limit_s, self.finding.setting, again=again
-            )
+            yield child
         finally:
             self._children.put(child)
 

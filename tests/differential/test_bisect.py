@@ -26,7 +26,7 @@ UNCACHED = Setting(cache=False)
 class Here(Child):
     """A child in this process, with the faults that are planted here."""
 
-    def outcome(self, module, inputs, stacks, limit_s=0.0, setting=UNCACHED, *, again=False):
+    def outcome(self, module, inputs, stacks, limit=0.0, setting=UNCACHED, *, again=False):
         return outcome(module, inputs, stacks, setting, again=again)
 
     def call(self, function, *arguments, limit_s=0.0):
@@ -52,6 +52,25 @@ def test_the_part_that_holds_the_fault_is_named(name):
     assert found.sentence and found.evidence[0].changed == "" and found.evidence[0].shows
     if FAULTS[name].blamed != ("legacy", "mlir"):
         assert found.culprit.startswith(FAULTS[name].blamed[0]) and "--emitters" in found.toggles
+
+
+ALIASED = """HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+ENTRY e {
+  p = f32[1,2,1] parameter(0)
+  q = f32[1,2,1] parameter(1)
+  s = f32[1,2,1] reverse(p), dimensions={1}
+  t = f32[1,2,1] reverse(q), dimensions={1}
+  ROOT r = (f32[1,2,1], f32[1,2,1]) tuple(s, t)
+}
+"""
+
+
+def test_a_result_in_the_memory_of_a_parameter_is_reuse_too():
+    """The header asks for it, whatever the plan does by itself."""
+    case = replace(finding_of_text(ALIASED, [np.array([[[n], [n + 2]]], np.float32) for n in (1, 2)]), setting=UNCACHED)
+    with planted(FAULTS["plan-alias-of-a-transpose"]):
+        found = bisect(case, Here())
+    assert (found.culprit, found.suspects) == ("buffer reuse", ("legacy", "mlir"))
 
 
 def test_a_stack_that_the_case_leaves_out_is_asked_too():
@@ -143,7 +162,7 @@ def test_a_wrong_evaluator_is_named(monkeypatch):
     right = evaluate(case.module, case.inputs)
 
     class Wrong(Here):
-        def outcome(self, module, inputs, stacks, limit_s=0.0, setting=UNCACHED, *, again=False):
+        def outcome(self, module, inputs, stacks, limit=0.0, setting=UNCACHED, *, again=False):
             found = outcome(module, inputs, stacks, setting)
             from ...differential.outcome import OutcomeKind
 

@@ -231,6 +231,22 @@ def test_what_ends_a_process_is_a_finding(tmp_path, kind, says):
     assert Op.TANH in small.module.opcodes
 
 
+def test_what_was_caught_is_not_lost_with_its_process(tmp_path, monkeypatch):
+    """A smaller task ended it: both are judged again, the catch first."""
+    begun = []
+    made = Campaign(ORDERS, tmp_path, State(1), 1, 1.0, 1.0)
+    monkeypatch.setattr(made, "_begin", lambda number, suspects=(): begun.append((number, [*suspects])))
+    made._start = 0.0
+    process = campaign._Process(4, SimpleNamespace(pid=1), SimpleNamespace(close=lambda: None))
+    for message in (("begin", "t1.caught"), ("smaller", "t1.caught"), ("begin", "t1.dies")):
+        made._take(process, message[0], [*message[1:]])
+    made._after(process)
+    assert begun == [(4, ["t1.caught", "t1.dies"])]
+    made._take(process, "finding", [cause_in(MODULE, differing("mlir")), "t1.caught", False, ""])
+    made._after(process)
+    assert begun[1] == (4, ["t1.dies"])
+
+
 def test_a_process_that_had_no_processor_does_not_hang(monkeypatch):
     """It is waited for ten times as long as one that works and says nothing."""
     used, silent = {"seconds": 0.0}, {"seconds": 70.0}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 
+from ...differential.generate.focus import PLACING, SCALING
 from ...differential.generate.folds import fold_ops
 from ...differential.generate.inputs import special_values
 from ...differential.generate.module import again, draw_case
@@ -19,6 +20,7 @@ from ...formats.text.parser import parse_module
 from ...formats.text.printer import print_module
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
+from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from ...hlo.verify.verifier import verify
@@ -62,6 +64,26 @@ def test_types_ranks_and_forms():
     headers = [case.module.attributes for case in CASES]
     assert any("is_scheduled" in h for h in headers) and any("input_output_alias" in h for h in headers)
     assert any("buffer_donor" in h for h in headers)
+
+
+def test_patterns_that_passes_rewrite_are_drawn():
+    """Each pair of ops that place elements, integers by powers of two, products that read a transpose."""
+    found = Counter()
+    for seed in range(1500):
+        for i in draw_case(Seeded(seed)).module.entry.instructions:
+            found.update({(i.opcode, o.opcode) for o in i.operands})
+            if i.opcode in SCALING and i.shape.dtype.is_integer and _is_power_of_two(i.operands[1]):
+                found[i.opcode] += 1
+    assert min(found[b, a] for a in PLACING for b in PLACING) >= 3
+    assert min(found[op] for op in SCALING) >= 3 and found[Op.DOT, Op.TRANSPOSE] >= 10
+
+
+def _is_power_of_two(x: Instruction) -> bool:
+    scalar = x.operands[0] if x.opcode is Op.BROADCAST else x
+    if scalar.opcode is not Op.CONSTANT or scalar.shape.size != 1:
+        return False
+    number = int(scalar.literal.array.reshape(-1)[0])
+    return number > 1 and number & (number - 1) == 0
 
 
 def test_some_sums_are_long():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from ...differential.campaign.campaign import Campaign
 from ...differential.campaign.task import Orders
 from ...differential.follow_up import follow_up
 from ...differential.generate.program import Limits
@@ -41,6 +42,22 @@ def test_a_catch_that_does_not_come_again_does_not_end_the_hunt(tmp_path, monkey
     monkeypatch.setattr(hunt, "follow_up", unsteady)
     (row,) = Hunter(FEW, 1, 300.0, reduce_seconds=6.0).hunt(Hunts(tmp_path, 1), [REVERSE])
     assert len(folders) == 2 and row.folder == str(folders[1]) and row.blame_right
+
+
+def test_what_ends_a_process_only_once_does_not_end_the_hunt(tmp_path, monkeypatch):
+    run, calls = Campaign.run, []
+
+    def unrepeated(self):
+        calls.append(self)
+        if len(calls) > 1:
+            return run(self)
+        self.state.unrepeated.append("t1.x")
+        self.state.seconds += 1.0
+        return self.state
+
+    monkeypatch.setattr(Campaign, "run", unrepeated)
+    (row,) = Hunter(FEW, 1, 300.0, reduce_seconds=6.0).hunt(Hunts(tmp_path, 1), [REVERSE])
+    assert len(calls) == 2 and row.caught and row.seconds > 1.0
 
 
 def test_a_summary_counts_and_takes_medians():

@@ -34,8 +34,11 @@ UNCACHED = Setting(cache=False)
 class Here(Child):
     """A child in this process: it judges at once, with the faults that are planted here."""
 
-    def outcome(self, module, inputs, stacks, limit_s=0.0, setting=UNCACHED, *, again=False):
+    def outcome(self, module, inputs, stacks, limit=0.0, setting=UNCACHED, *, again=False):
         return outcome(module, inputs, stacks, setting, again=again)
+
+    def outcome_like(self, wanted, module, inputs, stacks, limit, setting):
+        return outcome(module, inputs, stacks, setting)
 
     def call(self, function, *arguments, limit_s=0.0):
         return function(*arguments)

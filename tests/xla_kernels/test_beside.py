@@ -216,7 +216,7 @@ def test_settings_hold_for_xlas_programs(made_here, change):
 
 
 class Here(Child):
-    def outcome(self, module, inputs, stacks, limit_s=0.0, setting=USUAL, *, again=False):
+    def outcome(self, module, inputs, stacks, limit=0.0, setting=USUAL, *, again=False):
         return outcome(module, inputs, stacks, setting, again=again)
 
     def call(self, function, *arguments, limit_s=0.0):
