@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 
 from .builder import Index, Unroll
+from .column_reduction import BLOCK, ROWS, Accumulators
 from .dot import dimension_numbers, multiply_add, one_product, operand_indices
 from .elemental import Elemental
 from .elements import encode
 from .graph import Buffer, Node
 from .long_sums import Blocks, Carried
-from .reduce import BLOCK, ROWS, Accumulators
 
 LEAST_COLUMNS = 8
 LONG = 256  # products in a chain

@@ -8,7 +8,7 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from . import concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
+from . import column_reduction, concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Unroll
 from .complex_dot import emit_columns, has_columns
 from .dot_slim import emit_slim, slim_product_of, slim_takes_steps
@@ -148,7 +148,7 @@ def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition:
 _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {
     Op.CONVOLUTION: lambda b, node, group, partition: convolution.takes_steps(b, node, partition),
     Op.DOT: _dot_takes_steps,
-    Op.REDUCE: lambda b, node, group, partition: reduce.takes_steps(node, partition),
+    Op.REDUCE: lambda b, node, group, partition: column_reduction.takes_steps(node, partition),
 }
 """PRODUCTS → whether one can compute some of the steps. Kernels with others run on one thread."""
 
@@ -238,7 +238,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
         return False
     product = products[0]
     if product.opcode is Op.REDUCE:
-        reduce.ColumnReduction(e, products, write).emit(steps)
+        column_reduction.ColumnReduction(e, products, write).emit(steps)
         return True
     if product.opcode is Op.CONVOLUTION:
         return convolution.emit_convolution(e, product, write, steps)
@@ -258,7 +258,9 @@ def products_of(group: Sequence[Buffer]) -> list[Node]:
     if any((x.dims, x.strides) != (first.dims, first.strides) for node in products for x in node.outputs):
         return []
     if all(node.opcode is Op.REDUCE for node in products):
-        fine = all(reduce.has_columns(node) and reduce.same_columns(products[0], node) for node in products)
+        fine = all(
+            column_reduction.has_columns(node) and column_reduction.same_columns(products[0], node) for node in products
+        )
         return products if fine else []
     return products if len(products) == 1 else []
 

@@ -225,7 +225,10 @@ STACKS: tuple[Fault, ...] = (
         "a reduction with a region of its own gives the element as accumulator",
         _MLIR,
         ("reduce",),
-        [Spot("mlir_emitters.reduce", "combine", _first_only, needs=(Op.REDUCE, Op.REDUCE_WINDOW))],
+        [
+            Spot("mlir_emitters.reduce", "combine", _first_only, needs=(Op.REDUCE, Op.REDUCE_WINDOW)),
+            Spot("mlir_emitters.column_reduction", "combine", _first_only, needs=(Op.REDUCE,)),
+        ],
         module(
             """
             p = f32[4,9] parameter(0)

@@ -145,10 +145,10 @@ def rows_of(stack: str, kernel: KernelRequest):
 
 
 def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> None:
-    from ...mlir_emitters import reduce as mlir_reduce
+    from ...mlir_emitters import column_reduction
 
     counts: list[int] = []
-    emit, make = legacy_reduce.emit_column_reduce, mlir_reduce.ColumnReduction
+    emit, make = legacy_reduce.emit_column_reduce, column_reduction.ColumnReduction
 
     def counted(make):
         def called(e, found, *rest):
@@ -158,7 +158,7 @@ def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> 
         return called
 
     monkeypatch.setattr(legacy_reduce, "emit_column_reduce", counted(emit))
-    monkeypatch.setattr(mlir_reduce, "ColumnReduction", counted(make))
+    monkeypatch.setattr(column_reduction, "ColumnReduction", counted(make))
     emitted(stack, kernel)
     assert counts == [len(kernel.results)]
 

@@ -67,7 +67,6 @@ EQUAL = {
     ): "rows that a loop across memory reads at once: streams that processors fetch; in legacy also a shortest run",
     ("loops.py", 16): "iterations of a loop that LLVM unrolls completely: a fact about LLVM",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
-    ("reduce.py", 4): "rows at a time: legacy counts streams of memory, MLIR traffic through registers",
     (
         "reduce.py",
         16,
