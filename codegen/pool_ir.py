@@ -4,6 +4,10 @@ The state is one word: the job's generation (bits 32 to 63), whether the job is 
 that are at it (bits 0 to 15). A worker enters by a compare-and-swap of the whole word, so it never enters an old job.
 The caller closes the job when all chunks are claimed, and waits for the workers inside it only. A job lives on its
 caller's stack. Workers sleep on a futex at the generation.
+
+Two threads share a region of neighbouring chunks: one claims them from the front, the other from the end, so that each
+goes on where it was. Where both write to neighbours at the same time, what processors fetch ahead is the other's: a
+product took 6% longer. Who finds a region empty goes on to the next one.
 """
 
 from __future__ import annotations
@@ -16,6 +20,9 @@ FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 SPINS = 600
 """Looks for a new job before a worker sleeps: some 20 µs, so that it is awake for the next kernel of a program."""
 
+MOST_REGIONS = 32
+"""Of a job: for 64 threads. More of them share regions."""
+
 PATIENCE = 2000
 """Looks at the workers inside a job before its caller offers its processor to others."""
 
@@ -24,6 +31,7 @@ def pool_ir(target: Target) -> str:
     """The pool's module: `testbed_parallel_for` (pool.py describes it), `testbed_pool_threads` and `_reset`."""
     futex = FUTEX.get(target.architecture)
     text = _TEMPLATE.replace("SPINS", str(SPINS)).replace("PATIENCE", str(PATIENCE))
+    text = text.replace("MOST_REGIONS", str(MOST_REGIONS))
     text = text.replace("FUTEX", str(futex or 0)).replace("MOST_THREADS", "65535" if futex else "1")
     return text + _MODES.get(target.architecture, _NO_MODES)
 
@@ -39,8 +47,10 @@ _TEMPLATE = """
 @signals = internal constant [16 x i64] [ i64 -1257, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1,
   i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1 ] ; all but SIGILL, ABRT, BUS, FPE, SEGV
 
-; next step, then on a line of its own: body, context, extent, chunk, bytes of scratch memory, stop, mode
-%job = type { i64, [15 x i64], ptr, ptr, i64, i64, i64, ptr, i64 }
+; a region: chunks claimed from its front (bits 0 to 31) and from its end, on a line of its own
+%region = type { i64, [15 x i64] }
+; body, context, extent, chunk, bytes of scratch memory, stop, mode, number of chunks, of regions
+%job = type { [MOST_REGIONS x %region], ptr, ptr, i64, i64, i64, ptr, i64, i64, i64 }
 
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
@@ -67,41 +77,78 @@ define void @testbed_pool_reset() { ; in a child after fork, where no worker exi
 
 define void @testbed_parallel_for(ptr %body, ptr %context, i64 %extent, i64 %chunk, i64 %bytes, ptr %stop) {
   %job = alloca %job, align 128
-  %end = getelementptr %job, ptr %job, i32 0, i32 2
-  store i64 0, ptr %job
-  store ptr %body, ptr %end
-  %j1 = getelementptr i64, ptr %end, i64 1
-  store ptr %context, ptr %j1
-  %j2 = getelementptr i64, ptr %end, i64 2
-  store i64 %extent, ptr %j2
-  %j3 = getelementptr i64, ptr %end, i64 3
-  store i64 %chunk, ptr %j3
-  %j4 = getelementptr i64, ptr %end, i64 4
-  store i64 %bytes, ptr %j4
-  %j5 = getelementptr i64, ptr %end, i64 5
   %no_stop = icmp eq ptr %stop, null
   %stops = select i1 %no_stop, ptr @never, ptr %stop
-  store ptr %stops, ptr %j5
   %threads = load atomic i64, ptr @threads monotonic, align 8
   %many = icmp ugt i64 %threads, 1
-  %chunks = icmp ugt i64 %extent, %chunk
+  %rounded = add i64 %extent, %chunk
+  %before = sub i64 %rounded, 1
+  %count = udiv i64 %before, %chunk
+  %several = icmp ugt i64 %count, 1
+  %countable = icmp ult i64 %count, 2147483648
+  %chunks = and i1 %several, %countable
   %worth = and i1 %many, %chunks
   br i1 %worth, label %claim, label %alone
 
 claim: ; one job at a time: a second caller, or a kernel inside a job, works alone
   %claimed = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
   %free = extractvalue { i32, i1 } %claimed, 1
-  br i1 %free, label %publish, label %alone
+  br i1 %free, label %describe, label %alone
 
 alone:
-  call void @take(ptr %job, ptr null)
+  %first = phi i64 [ 0, %0 ], [ 0, %claim ], [ %end, %run ]
+  %wanted_stop = load atomic i64, ptr %stops monotonic, align 8
+  %stopped = icmp ne i64 %wanted_stop, 0
+  %left = icmp ult i64 %first, %extent
+  %no = xor i1 %left, true
+  %over = or i1 %stopped, %no
+  br i1 %over, label %over_now, label %run
+
+run:
+  %next = add i64 %first, %chunk
+  %end = call i64 @llvm.umin.i64(i64 %next, i64 %extent)
+  call void %body(ptr %context, i64 %first, i64 %end, ptr null)
+  br label %alone
+
+over_now:
   ret void
+
+describe:
+  %j = getelementptr %job, ptr %job, i32 0, i32 1
+  store ptr %body, ptr %j
+  %j1 = getelementptr i64, ptr %j, i64 1
+  store ptr %context, ptr %j1
+  %j2 = getelementptr i64, ptr %j, i64 2
+  store i64 %extent, ptr %j2
+  %j3 = getelementptr i64, ptr %j, i64 3
+  store i64 %chunk, ptr %j3
+  %j4 = getelementptr i64, ptr %j, i64 4
+  store i64 %bytes, ptr %j4
+  %j5 = getelementptr i64, ptr %j, i64 5
+  store ptr %stops, ptr %j5
+  %j6 = getelementptr i64, ptr %j, i64 6
+  %mode = call i64 @get_mode()
+  store i64 %mode, ptr %j6
+  %j7 = getelementptr i64, ptr %j, i64 7
+  store i64 %count, ptr %j7
+  %useful_threads = call i64 @llvm.umin.i64(i64 %threads, i64 %count)
+  %odd = add i64 %useful_threads, 1
+  %pairs = lshr i64 %odd, 1
+  %regions = call i64 @llvm.umin.i64(i64 %pairs, i64 MOST_REGIONS)
+  %j8 = getelementptr i64, ptr %j, i64 8
+  store i64 %regions, ptr %j8
+  br label %clear
+
+clear:
+  %cleared = phi i64 [ 0, %describe ], [ %one_more, %clear ]
+  %word_of = getelementptr %region, ptr %job, i64 %cleared
+  store i64 0, ptr %word_of
+  %one_more = add i64 %cleared, 1
+  %dirty = icmp ult i64 %one_more, %regions
+  br i1 %dirty, label %clear, label %publish
 
 publish:
   call void @start(i64 %threads)
-  %j6 = getelementptr i64, ptr %end, i64 6
-  %mode = call i64 @get_mode()
-  store i64 %mode, ptr %j6
   store ptr %job, ptr @job
   %old = load atomic i64, ptr @state monotonic, align 8
   %generation = and i64 %old, -4294967296
@@ -114,9 +161,6 @@ publish:
 
 wake:
   %others = sub i64 %threads, 1
-  %rounded = add i64 %extent, %chunk
-  %before = sub i64 %rounded, 1
-  %count = udiv i64 %before, %chunk
   %useful = sub i64 %count, 1
   %wanted = call i64 @llvm.umin.i64(i64 %others, i64 %useful)
   %wanted32 = trunc i64 %wanted to i32
@@ -125,7 +169,7 @@ wake:
   br label %work
 
 work:
-  call void @take(ptr %job, ptr null)
+  call void @take(ptr %job, ptr null, i64 0)
   %closed = atomicrmw and ptr @state, i64 -65537 acq_rel
   br label %wait
 
@@ -133,8 +177,8 @@ wait:
   %looks = phi i64 [ 0, %work ], [ %looked, %again ]
   %now = load atomic i64, ptr @state acquire, align 8
   %inside = and i64 %now, 65535
-  %left = icmp eq i64 %inside, 0
-  br i1 %left, label %done, label %patience
+  %all_left = icmp eq i64 %inside, 0
+  br i1 %all_left, label %done, label %patience
 
 patience:
   %looked = add i64 %looks, 1
@@ -157,18 +201,45 @@ done:
   ret void
 }
 
-define internal void @take(ptr %job, ptr %scratch) { ; run chunks until all are claimed, or the job is stopped
+; run chunks until all are claimed, or the job is stopped. number: 0 for the caller, then of those who came
+define internal void @take(ptr %job, ptr %scratch, i64 %number) {
 entry:
-  %j0 = getelementptr %job, ptr %job, i32 0, i32 2
-  %body = load ptr, ptr %j0
-  %j1 = getelementptr i64, ptr %j0, i64 1
+  %j = getelementptr %job, ptr %job, i32 0, i32 1
+  %body = load ptr, ptr %j
+  %j1 = getelementptr i64, ptr %j, i64 1
   %context = load ptr, ptr %j1
-  %j2 = getelementptr i64, ptr %j0, i64 2
+  %j2 = getelementptr i64, ptr %j, i64 2
   %extent = load i64, ptr %j2
-  %j3 = getelementptr i64, ptr %j0, i64 3
+  %j3 = getelementptr i64, ptr %j, i64 3
   %chunk = load i64, ptr %j3
-  %j5 = getelementptr i64, ptr %j0, i64 5
+  %j5 = getelementptr i64, ptr %j, i64 5
   %stop = load ptr, ptr %j5
+  %j7 = getelementptr i64, ptr %j, i64 7
+  %count = load i64, ptr %j7
+  %j8 = getelementptr i64, ptr %j, i64 8
+  %regions = load i64, ptr %j8
+  %pair = lshr i64 %number, 1
+  %side = and i64 %number, 1
+  %from_end = icmp ne i64 %side, 0
+  %one = select i1 %from_end, i64 4294967296, i64 1
+  br label %region
+
+region:
+  %seen = phi i64 [ 0, %entry ], [ %seen_now, %empty ]
+  %some_left = icmp ult i64 %seen, %regions
+  br i1 %some_left, label %bounds, label %done
+
+bounds:
+  %ahead = add i64 %pair, %seen
+  %here = urem i64 %ahead, %regions
+  %after_here = add i64 %here, 1
+  %low_product = mul i64 %count, %here
+  %high_product = mul i64 %count, %after_here
+  %low = udiv i64 %low_product, %regions
+  %high = udiv i64 %high_product, %regions
+  %size = sub i64 %high, %low
+  %last = sub i64 %high, 1
+  %word = getelementptr %region, ptr %job, i64 %here
   br label %head
 
 head:
@@ -177,15 +248,26 @@ head:
   br i1 %stopped, label %done, label %claim
 
 claim:
-  %begin = atomicrmw add ptr %job, i64 %chunk monotonic
-  %some = icmp ult i64 %begin, %extent
-  br i1 %some, label %run, label %done
+  %claims = atomicrmw add ptr %word, i64 %one monotonic
+  %front = and i64 %claims, 4294967295
+  %back = lshr i64 %claims, 32
+  %both = add i64 %front, %back
+  %some = icmp ult i64 %both, %size
+  br i1 %some, label %run, label %empty
 
 run:
+  %rising = add i64 %low, %front
+  %falling = sub i64 %last, %back
+  %index = select i1 %from_end, i64 %falling, i64 %rising
+  %begin = mul i64 %index, %chunk
   %after = add i64 %begin, %chunk
   %end = call i64 @llvm.umin.i64(i64 %after, i64 %extent)
   call void %body(ptr %context, i64 %begin, i64 %end, ptr %scratch)
   br label %head
+
+empty:
+  %seen_now = add i64 %seen, 1
+  br label %region
 
 done:
   ret void
@@ -263,7 +345,7 @@ lost:
 
 prepare:
   %job = load ptr, ptr @job
-  %j0 = getelementptr %job, ptr %job, i32 0, i32 2
+  %j0 = getelementptr %job, ptr %job, i32 0, i32 1
   %j4 = getelementptr i64, ptr %j0, i64 4
   %bytes = load i64, ptr %j4
   %j6 = getelementptr i64, ptr %j0, i64 6
@@ -288,7 +370,8 @@ work:
   %space.work = phi ptr [ %space, %prepare ], [ %space, %own ], [ %got, %grow ]
   %size.work = phi i64 [ %size, %prepare ], [ %size, %own ], [ %rounded, %grow ]
   %scratch = select i1 %none, ptr null, ptr %space.work
-  call void @take(ptr %job, ptr %scratch)
+  %number = add i64 %inside, 1
+  call void @take(ptr %job, ptr %scratch, i64 %number)
   br label %leave
 
 leave:

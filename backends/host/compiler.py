@@ -98,7 +98,8 @@ class HostCompiler(Compiler[Plan]):
                 small = host_program.inlined(thunks, seconds, options)
                 return thunks, host_program.build(thunks, seconds, options, ir_of(small, parts, options))
 
-        objects, ranged, (thunks, host) = _build(parts, options, watch, host_of)
+        is_long = sum(1 for _ in program.walk()) >= host_program.WORTH
+        objects, ranged, (thunks, host) = _build(parts, options, watch, host_of, is_long)
         if host is not None:
             objects.append(host.object)
         watch.seconds["optimize"] = sum(o.optimize_seconds for o in objects)
@@ -157,16 +158,21 @@ def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions
 
 
 def _build(
-    parts: Sequence[Part], options: CompileOptions, watch: Stopwatch, beside: Callable[[frozenset[str]], T]
+    parts: Sequence[Part],
+    options: CompileOptions,
+    watch: Stopwatch,
+    beside: Callable[[frozenset[str]], T],
+    takes_long: bool,
 ) -> tuple[list[CompiledObject], frozenset[str], T]:
     """(One object per batch of kernels, in order, and those that these call; the kernels that take ranges; what
     `beside` makes of these). LLVM works on a batch while the next batches are emitted, and then while `beside` runs.
+    takes_long: whether that is worth a thread even for one batch.
     """
     ranged: set[str] = set()
     called: dict[bytes, None] = {}
     helpers: dict[str, None] = {}
     batches = [(part.emitter, batch) for part in parts for batch in _batches(part, options.batches or batches_of)]
-    workers = min(len(batches), processors() if options.threads is None else options.threads)
+    workers = min(len(batches) + takes_long, processors() if options.threads is None else options.threads)
     emit = replace(options.emit, keep_stages=False)
 
     def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> EmittedModule:

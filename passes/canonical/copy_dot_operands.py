@@ -50,10 +50,11 @@ def with_copies(i: Instruction, b: Builder) -> Instruction | None:
     """The dot of the copies; None if there is none to make, or if they do not pay."""
     if len(i.operands) != 2 or any(x.shape.is_dynamic for x in i.operands):
         return None
-    sides = [_Side(x, *numbers(i, side), free_dimensions(i, side)) for x, side in zip(i.operands, SIDES, strict=True)]
-    products = i.shape.size * sides[0].size(sides[0].contracted)
-    if products < LEAST_PRODUCTS or len(sides[0].contracted) == 0:
+    contracted = i.attributes.get("lhs_contracting_dims", ())
+    products = i.shape.size * math.prod(i.operands[0].shape.dims[d] for d in contracted)
+    if products < LEAST_PRODUCTS or not contracted:
         return None
+    sides = [_Side(x, *numbers(i, side), free_dimensions(i, side)) for x, side in zip(i.operands, SIDES, strict=True)]
     pairs = list(zip(sides[0].contracted, sides[1].contracted, strict=True))
     orders = [pairs, *(_in_memory_order(pairs, n, side.x.shape) for n, side in enumerate(sides))]
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
+from ...backends.host import compiler
 from ...backends.host.executable import HostExecutable
 from ...backends.host.program import WORTH
 from ...codegen.cache import ObjectCache
@@ -146,6 +148,14 @@ def test_a_straight_line_is_compiled_the_fast_way_and_written_once(monkeypatch, 
     executable = compile_module(module, options=CompileOptions(cache=None, host_program="compiled"))
     assert executable.host_program == "compiled"
     assert [options.optimized for options in used] == [not straight] and len(written) == (1 if straight else 2)
+
+
+@pytest.mark.parametrize("length, threads, aside", [(WORTH - 1, 2, False), (WORTH, 2, True), (WORTH, 1, False)])
+def test_few_kernels_are_compiled_beside_a_long_host_program(monkeypatch, length, threads, aside):
+    made, make = [], compiler._object
+    monkeypatch.setattr(compiler, "_object", lambda *a: made.append(threading.current_thread()) or make(*a))
+    compile_module(chain(length), options=CompileOptions(cache=None, threads=threads))
+    assert [thread is not threading.main_thread() for thread in made] == [aside]
 
 
 @pytest.mark.parametrize(
