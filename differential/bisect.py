@@ -21,11 +21,15 @@ from .child import Child
 from .finding import Finding
 from .llvm_passes import guilty_llvm_pass
 from .outcome import Outcome, OutcomeKind
+from .patience import Patience
 from .preserving import Meaning, find_rewrite
 from .setting import Setting, is_compiled, other_stack, plan_of_setting, xla_of_setting
 
 LIMIT = 30.0
 """Seconds that a stack has for an experiment."""
+
+RUN = 2.0
+"""Seconds that its run has, beside what Patience adds for slow ones."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,9 @@ class _Bisector:
         return self.found
 
     def _outcome(self, stacks: Sequence[str], setting: Setting, *, again: bool = False) -> Outcome:
-        return self.child.outcome(self.case.module, self.case.inputs, stacks, self.limit, setting, again=again)
+        return self.child.outcome(
+            self.case.module, self.case.inputs, stacks, Patience(self.limit, RUN), setting, again=again
+        )
 
     def _note(self, changed: str, outcome: Outcome) -> bool:
         self.found.evidence.append(Experiment(changed, outcome.is_finding, outcome.sentence))

@@ -29,8 +29,10 @@ from .task import Orders, Task, known_stacks, pairs_of
 EXAMPLES = 2000
 """Tasks of a round without a finding. Of the first 50 or so of each, Hypothesis draws half as small as it can."""
 
-SUSPECT_RUN = 10.0
-"""Seconds that a run of a suspect has, beside what Patience adds for slow ones."""
+RUN = 10.0
+"""Seconds that a run has, beside what Patience adds for slow ones: then a loop without end is a finding, and does not
+end the process.
+"""
 
 TELL_SECONDS = 0.5
 """How often a hunter tells its counts."""
@@ -79,7 +81,7 @@ class _Hunter:
         self.cases, self.refused, self.again = 0, 0, Counter[str]()
         self.coverage: Counter[Key] = Counter()
         self.told_at = time.monotonic()
-        self._patience: Patience | None = None  # with what is being shrunk
+        self._patience, self._shrinks = Patience(told.limit, RUN), False
 
     def run(self) -> None:
         from hypothesis.database import DirectoryBasedExampleDatabase
@@ -100,7 +102,7 @@ class _Hunter:
         self._say("done")
 
     def _round(self, judge: Judge, stop: Callable[[], bool]) -> Round:
-        self._patience = None
+        self._patience, self._shrinks = Patience(self.told.limit, RUN), False
         return Round(self.told.orders, judge, self.known, stop, self._smaller, self.told.shrink_seconds)
 
     def over(self) -> bool:
@@ -132,8 +134,8 @@ class _Hunter:
         self.connection.send(message)
 
     def _smaller(self, caught: Catch) -> None:
-        if self._patience is None:
-            self._patience = patience_with_smaller(caught.outcome, self.told.limit)
+        if not self._shrinks:
+            self._patience, self._shrinks = patience_with_smaller(caught.outcome, self.told.limit), True
         self._tell()
         self._say("smaller", caught.task.blob)
 
@@ -145,8 +147,7 @@ class _Hunter:
 
             def judge(task: Task) -> Outcome:
                 module, inputs = task.case.module, task.case.inputs
-                patience = self._patience or Patience(self.told.limit, SUSPECT_RUN)
-                return child.outcome(module, inputs, task.stacks, patience, task.setting)
+                return child.outcome(module, inputs, task.stacks, self._patience, task.setting)
 
             caught = self._round(judge, lambda: False).shrink(blob)
             if caught is not None:
@@ -174,10 +175,9 @@ class _Hunter:
         """The outcome of another run, marked as flaky if it ends otherwise."""
         module, inputs = task.case.module, task.case.inputs
         if child is None:
-            once = partial(outcome, module, inputs, task.stacks, task.setting)
+            once = partial(outcome, module, inputs, task.stacks, task.setting, patience=self._patience)
         else:
-            patience = Patience(self.told.limit, SUSPECT_RUN)
-            once = partial(child.outcome, module, inputs, task.stacks, patience, task.setting)
+            once = partial(child.outcome, module, inputs, task.stacks, self._patience, task.setting)
         return confirmed(found, once)
 
     def _write(self, folder: Path, task: Task, found: Outcome) -> None:

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ...differential.campaign import campaign
+from ...differential.campaign import campaign, hunter
 from ...differential.campaign.campaign import Campaign
 from ...differential.campaign.cause import Cause, cause_in, ended
-from ...differential.campaign.search import Round
+from ...differential.campaign.search import Catch, Round
 from ...differential.campaign.state import STATE_FILE, State, read_state
 from ...differential.campaign.task import Orders, draw_task, mixture, pairs_of, task_of, units_of
 from ...differential.finding import read_finding
@@ -229,6 +229,28 @@ def test_what_ends_a_process_is_a_finding(tmp_path, kind, says):
     assert known.cause.kind == kind and known.cause.blamed == ("evaluator",) and says in known.sentence
     small = read_finding(tmp_path / "findings" / known.cause.name)
     assert Op.TANH in small.module.opcodes
+
+
+def test_a_run_has_less_time_while_a_finding_is_made_small(tmp_path, monkeypatch):
+    """A loop without end is a finding, not the end of its process."""
+    given = []
+
+    def noted(module, inputs, stacks, setting, *, patience):
+        given.append(patience)
+        return Outcome(OutcomeKind.HANG, ("legacy",), "", {"evaluator": Run(RunKind.RAN, seconds=0.1)})
+
+    monkeypatch.setattr(hunter, "outcome", noted)
+    told = hunter.Hunt(ORDERS, str(tmp_path), 1, 0, 0, 0.0, 60.0, ())
+    made = hunter._Hunter(told, SimpleNamespace(send=lambda message: None))
+    task = draw_task(Seeded(1), ORDERS)
+    for _ in range(2):  # each round begins with all the time
+        made._round(made.judge, made.over)
+        found = made.judge(task)
+        made._smaller(Catch(task, found, 1))
+        made.judge(task)
+    usual, smaller, *again = given
+    assert (usual.whole, usual.least) == (60.0, hunter.RUN) and again == [usual, smaller]
+    assert smaller.whole < 10 and smaller.least < 1
 
 
 def test_what_was_caught_is_not_lost_with_its_process(tmp_path, monkeypatch):
