@@ -78,7 +78,7 @@ SPIRV = DeviceTarget(
     group=1024,  # a CPU runs a group as one loop
     row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
     # One vector of a CPU a row: more items are a loop between each two barriers.
-    groups=GroupShape(lanes=16, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15),
+    groups=GroupShape(lanes=16, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15, vectors=True),
     place=(
         "  %number = call spir_func i64 @_Z12get_group_idj(i32 0)\n",
         "  %number = call spir_func i64 @_Z12get_local_idj(i32 0)\n",

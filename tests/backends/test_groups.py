@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+import re
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +16,7 @@ from ...backends.accelerator.targets import SPIRV
 from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
 from ...backends.cuda.dialect import CUDA
-from ...codegen.options import GroupShape
+from ...codegen.options import EmitOptions, GroupShape
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
@@ -28,9 +30,9 @@ STACKS = ("legacy", "mlir")
 
 
 @functools.cache
-def threads() -> Recorded:
-    """A platform whose groups are threads."""
-    return Recorded(CUDA, host_items(SHAPE))
+def threads(vectors: bool = False) -> Recorded:
+    """A platform whose groups are threads. vectors: it has the form of kernels for a compiler that makes vectors."""
+    return Recorded(CUDA, host_items(replace(SHAPE, vectors=vectors)))
 
 
 class TestGroups(BackendConformance):
@@ -251,10 +253,10 @@ def _inputs(module) -> list[np.ndarray]:
     return made
 
 
-def _compiled(text: str, stack: str):
+def _compiled(text: str, stack: str, vectors: bool = False):
     module = parse_module(text)
     verify(module)
-    compiler, options = threads().compiler(), CompileOptions(cache=None)
+    compiler, options = threads(vectors).compiler(), CompileOptions(cache=None)
     made = compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
     return module, made
 
@@ -262,7 +264,30 @@ def _compiled(text: str, stack: str):
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_groups_compute_what_the_evaluator_does(name: str, stack: str):
-    module, executable = _compiled(PROGRAMS[name], stack)
+    _check(*_compiled(PROGRAMS[name], stack))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", [name for name, text in PROGRAMS.items() if " dot(" in text or name in CONVOLUTIONS])
+def test_tiles_for_vectors_of_items_are_the_same(name: str, stack: str):
+    _check(*_compiled(PROGRAMS[name], stack, vectors=True))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("order", ["{1}, rhs_contracting_dims={0}", "{0}, rhs_contracting_dims={1}"])
+def test_vectors_of_items_see_that_they_copy_neighbours(order: str, stack: str):
+    """No rest says which element an item copies."""
+    module = parse_module(product("64,64", "64,64", "64,64", f"lhs_contracting_dims={order}"))
+    (request,) = threads().compiler().run_hlo_passes(module, CompileOptions()).emitted
+    counts = []
+    for shape in (SPIRV.groups, replace(SPIRV.groups, vectors=False)):
+        options = EmitOptions(SPIRV.target, strict=True, by_element=True, group=shape)
+        text = emit_for(Flags.parse(stack))(request).emit([replace(request, partition=None)], options).llvm_ir
+        counts.append(len(re.findall(r" = [us]rem ", text)))
+    assert counts[1] - counts[0] >= 16, "one for each element of a side that an item copies"
+
+
+def _check(module, executable) -> None:
     assert any(entry.work.group is not None for entry in executable.entries.values()), "a kernel for groups"
     inputs = _inputs(module)
     for found, wanted in zip(executable.execute(inputs), evaluate(module, inputs), strict=True):
