@@ -33,11 +33,12 @@ from .text import Work
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A loaded kernel and its work. flush: whether subnormals count as zero in it."""
+    """A loaded kernel and its work. flush: whether subnormals count as zero in it. nanoseconds: as in Launch."""
 
     kernel: Kernel
     work: Work
     flush: bool = False
+    nanoseconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Builder:
             if work.private:
                 self._scratch = max(self._scratch, work.private * work.items)
                 places[-1] = (self._place, 0)
-            yield Launch(entry.kernel, self._dimensions(work), tuple(places))
+            yield Launch(entry.kernel, self._dimensions(work), tuple(places), entry.nanoseconds)
 
     def _dimensions(self, work: Work) -> LaunchDimensions:
         if work.group is not None:
