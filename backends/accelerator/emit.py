@@ -17,6 +17,12 @@ from .targets import DeviceTarget
 def emit(text: str, target: DeviceTarget) -> bytes:
     """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
     machine = make_machine(target.target)
+    module = prepared(text, target, machine)
+    return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
+
+
+def prepared(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """The module whose code is emitted."""
     module = optimized(parse(contractible(text)), target, machine)
     plain = _SCOPES.sub("", str(module))
     if target.chains:  # what is the same in each turn of a loop leaves it in the second round, which breaks some chains
@@ -24,7 +30,7 @@ def emit(text: str, target: DeviceTarget) -> bytes:
         module = parse(fused(with_chains(str(module), "at")))
     elif plain != str(module):
         module = parse(plain)
-    return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
+    return module
 
 
 def optimized(module: llvm.ModuleRef, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:

@@ -120,7 +120,10 @@ class Builder:
             return LaunchDimensions((work.group.steps, 1, 1), (work.group.across, work.group.down, 1))
         target = self._device.code_target
         threads = min(target.row_group if work.walks else target.group, work.items)
-        return LaunchDimensions((-(-work.items // threads), 1, 1), (threads, 1, 1))
+        width = min(target.lanes or work.items, work.items)
+        across, rows = min(threads, width), -(-work.items // width)
+        down = min(threads // across, rows)
+        return LaunchDimensions((-(-width // across), -(-rows // down), 1), (across, down, 1))
 
     def _host_call(self, thunk: KernelThunk) -> Step:
         """Call a library or a handler: on the device's memory if the host shares it, else on copies of the buffers."""

@@ -94,9 +94,10 @@ class OpenClStreamExecutor(DriverExecutor):
 
     @functools.cached_property
     def identity(self) -> str:
-        """What a binary of a kernel depends on: the device and its driver."""
+        """What a binary of a kernel depends on: the device, its driver, and how launches number items."""
         names = (library.NAME, library.VENDOR, library.DRIVER, library.IL_VERSION)
-        return " | ".join(self.device.text(name) for name in names)
+        items = f"items in rows of {self.code_target.lanes}"
+        return " | ".join([*(self.device.text(name) for name in names), items])
 
     @property
     def shares_memory(self) -> bool:
