@@ -16,10 +16,10 @@ from ..accelerator.targets import DeviceTarget
 from ..device import BackendError, DeviceDescription, Kernel, Named
 from . import library
 from .errors import check, describe
-from .launches import launches
+from .launches import Launches
 from .library import Device
 from .memory import UsmMemory
-from .near import NearLaunches, are_near
+from .near import are_near
 from .spirv import MAGIC, is_framed
 from .stream import OpenClStream
 
@@ -157,32 +157,15 @@ class OpenClStreamExecutor(DriverExecutor):
         return Kernel(name, arguments, handle)
 
     def launches(self, rows: Sequence[Launch]) -> Step:
-        if self.device.runs_near and are_near(rows, self.description().cores):
-            return self._near(rows)
-        made = launches(rows, self.device)
+        made, near = Launches(rows, self.device), self.device.runs_near and are_near(rows, self.description().cores)
 
         def enqueue(stream: Queue, bases: Bases) -> None:
             assert isinstance(stream, OpenClStream)
-            if stream.is_watched:
-                for row in rows:
-                    row.enqueue(stream, bases)
+            queue = stream.near() if near else stream.queue
+            if not stream.is_watched:
+                made.enqueue(queue, bases)
                 return
-            with self.giving:
-                made.enqueue(stream.queue, bases)
-
-        return enqueue
-
-    def _near(self, rows: Sequence[Launch]) -> Step:
-        """The same for launches that the calling thread runs."""
-        made = NearLaunches(rows, self.device)
-
-        def enqueue(stream: Queue, bases: Bases) -> None:
-            assert isinstance(stream, OpenClStream)
-            queue = stream.near()
-            if stream.is_watched:
-                for row in rows:
-                    stream.start_in(queue, row.kernel, row.dimensions, row.addresses(bases))
-                return
-            made.enqueue(queue, bases)
+            for row in rows:
+                stream.start_in(queue, row.kernel, row.dimensions, row.addresses(bases))
 
         return enqueue

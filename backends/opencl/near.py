@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
-from ..accelerator.launches import Bases, Launch
-from .launches import Launches, launches
-from .library import Device
+from ..accelerator.launches import Launch
 
 HANDOVER = 8000
 """Nanoseconds that a launch takes longer on threads of the runtime: 3 to 10, measured with two processors."""
@@ -27,28 +24,3 @@ def are_near(rows: Sequence[Launch], processors: int) -> bool:
             return False
         saved += row.nanoseconds * (1 - 1 / min(processors, math.prod(row.dimensions.blocks)))
     return saved < HANDOVER * len(rows)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class NearLaunches:
-    """Launches that several threads may run at once: each with kernels of its own, whose arguments are their state."""
-
-    rows: Sequence[Launch]
-    device: Device
-    idle: list[Launches] = field(default_factory=list)
-
-    def enqueue(self, queue: int, bases: Bases) -> None:
-        """Run them. Raises BackendError with the launch that the driver refuses."""
-        try:
-            made = self.idle.pop()
-        except IndexError:
-            made = self._made()
-        try:
-            made.enqueue(queue, bases)
-        finally:
-            self.idle.append(made)
-
-    def _made(self) -> Launches:
-        own = {handle: handle.another() for handle in {row.kernel.handle for row in self.rows}}
-        rows = [replace(row, kernel=replace(row.kernel, handle=own[row.kernel.handle])) for row in self.rows]
-        return launches(rows, self.device)

@@ -1,5 +1,6 @@
 """Launches of short kernels on OpenCL: on the thread that asks for them, with arguments of their own."""
 
+import ctypes
 import threading
 from dataclasses import replace
 
@@ -10,8 +11,9 @@ from ...backends.accelerator.launches import Launch
 from ...backends.base import CompileOptions
 from ...backends.device import BackendError, Kernel, LaunchDimensions
 from ...backends.opencl import executor as executor_of_opencl
+from ...backends.opencl.launches import Launches
 from ...backends.opencl.library import devices
-from ...backends.opencl.near import HANDOVER, NearLaunches, are_near
+from ...backends.opencl.near import HANDOVER, are_near
 from ...backends.opencl.stream import OpenClStream
 from ...backends.registry import platform
 from ...formats.text.parser import parse_module
@@ -81,16 +83,27 @@ def wanted(x: np.ndarray) -> np.ndarray:
     return x
 
 
+def _noting(results, function):
+    """The function, whose results are kept, too."""
+
+    def noting(*given):
+        results.append(function(*given))
+        return results[-1]
+
+    return noting
+
+
 @needs_near
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize(("size", "near"), [(64, True), (1 << 22, False)])
 def test_short_kernels_of_a_loop_are_run_by_the_calling_thread(size, near, stack, monkeypatch):
     """Those that are not are handed over between the same launches of the condition."""
-    seen, enqueue = [], NearLaunches.enqueue
-    monkeypatch.setattr(NearLaunches, "enqueue", lambda *given: seen.append(given[0].rows) or enqueue(*given))
+    asked, seen, enqueue = [], [], Launches.enqueue
+    monkeypatch.setattr(OpenClStream, "near", _noting(asked, OpenClStream.near))
+    monkeypatch.setattr(Launches, "enqueue", lambda *given: seen.append((given[0].rows, given[1])) or enqueue(*given))
     executable, x = compiled(size, stack), np.random.default_rng(0).normal(size=size).astype(np.float32)
     np.testing.assert_allclose(executable.execute([x])[0], wanted(x), rtol=1e-5)
-    run = {row.kernel for rows in seen for row in rows}
+    run = {row.kernel for rows, queue in seen if queue in asked for row in rows}
     kernels = {entry.kernel for entry in executable.entries.values()}
     assert run == kernels if near else run and run < kernels
 
@@ -135,6 +148,36 @@ def test_threads_run_a_program_at_once_with_arguments_of_their_own():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@needs_opencl
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_argument_is_given_again_where_its_address_may_be_that_of_another_block(shared, monkeypatch):
+    """Blocks of the host's memory are known by their addresses; those of USM are not."""
+    device, seen = platform("opencl").executor(0).device, []
+    name = "clSetKernelArgMemPointerINTEL"
+    give = device.functions[name]
+
+    @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
+    def given(kernel, number, address):
+        seen.append((kernel, number, address))
+        return give(kernel, number, address)
+
+    monkeypatch.setitem(device.functions, name, given)
+    executable = compiled(64)
+    contexts = [executable.context([np.full(64, n, np.float32)]) for n in range(2)]
+    counts = []
+    for context in (contexts[0], contexts[0], contexts[1]):
+        with monkeypatch.context() as patched:
+            patched.setitem(vars(device), "shares_memory", shared)
+            executable.steps(context.stream, context.bases)
+            context.stream.synchronize()
+        counts.append(len(seen))
+        seen.clear()
+    first, again, moved = counts
+    assert again == (0 if shared else moved) and first >= moved > 0
+    for context in contexts:
+        context.free()
 
 
 @needs_near
