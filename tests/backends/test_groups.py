@@ -273,6 +273,32 @@ def test_tiles_for_vectors_of_items_are_the_same(name: str, stack: str):
     _check(*_compiled(PROGRAMS[name], stack, vectors=True))
 
 
+ROWS = {
+    "softmax": (SOFTMAX.replace("[3,5", "[8,8"), 8),
+    "means of their rows": (SOFTMAX.replace("[3,5", "[4,9"), 4),
+    "sums": (reduction("f32", "add", "24,64", "1", "2.5", "24"), 2),
+    "maxima of odd rows": (reduction("f32", "maximum", "64,37", "1", "-inf", "64"), 8),
+    "sums of complex numbers": (reduction("c64", "add", "32,40", "1", "(1,2)", "32"), 4),
+    "sums of bf16": (reduction("bf16", "add", "32,48", "1", "0", "32"), 4),
+    "truth values": (reduction("pred", "or", "64,36", "1", "false", "64"), 8),
+    "long rows": (reduction("f32", "add", "64,512", "1", "0", "64"), 2),
+    "too long rows": (reduction("f32", "add", "16,1024", "1", "0", "16"), 1),
+    "an odd number of rows": (reduction("f32", "add", "63,40", "1", "0", "63"), 1),
+}
+"""Name → (a row kernel, the rows that a group computes where items are vectors)."""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_group_computes_several_short_rows_where_items_are_vectors(name: str, stack: str):
+    text, together = ROWS[name]
+    for vectors in (True, False):
+        module, executable = _compiled(text, stack, vectors)
+        (entry,) = executable.entries.values()
+        assert entry.work.group.down == (together if vectors else 1)
+        _check(module, executable)
+
+
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("order", ["{1}, rhs_contracting_dims={0}", "{0}, rhs_contracting_dims={1}"])
 def test_vectors_of_items_see_that_they_copy_neighbours(order: str, stack: str):
@@ -355,8 +381,9 @@ IN_PLACE = SOFTMAX.replace("ENTRY e {", "ENTRY e {").replace(
 )
 
 
+@pytest.mark.parametrize("together", [1, 8])
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_result_may_lie_on_the_operand_of_its_row(stack: str):
+def test_a_result_may_lie_on_the_operand_of_its_row(stack: str, together: int):
     """The plan puts the inner result on a temporary of the same size; no item reads what another has written."""
     text = IN_PLACE.replace(
         "p = f32[3,5,37] parameter(0)",
@@ -366,13 +393,15 @@ def test_a_result_may_lie_on_the_operand_of_its_row(stack: str):
         "ENTRY",
         "less { g = f32[] parameter(0)\n h = f32[] parameter(1)\n ROOT i = pred[] compare(g, h), direction=LT }\nENTRY",
     )
-    module, executable = _compiled(text, stack)
+    vectors = together > 1
+    module, executable = _compiled(text.replace("[3,5", "[8,8") if vectors else text, stack, vectors)
     plan = executable.plan
     shared = [r for r in plan.emitted if {*r.operands} & {*r.results}]
-    assert any(executable.entries[r.name].work.group is not None for r in shared), "a group's result on its operand"
+    groups = [group for r in shared if (group := executable.entries[r.name].work.group) is not None]
+    assert [group.down for group in groups] == [together], "a group's result on its operand"
     inputs = _inputs(module)
     (found,), (wanted,) = executable.execute(inputs), evaluate(module, inputs)
-    np.testing.assert_allclose(found, wanted, rtol=2e-6)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
 
 
 COLUMNS_IN_PLACE = """HloModule m, input_output_alias={ {}: (1, {}, may-alias) }
