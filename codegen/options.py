@@ -112,7 +112,8 @@ class GroupShape:
 
     lanes: the most items that share a row: a power of two. across, down: items that share a tile of a product, each of
     which computes `columns` × `rows` of its elements; depth: terms that they have in memory at once. memory: the most
-    bytes of a group's memory.
+    bytes of a group's memory. vectors: the device's compiler makes one vector of neighbours across, if it sees that
+    they read and write neighbours.
     """
 
     lanes: int
@@ -122,6 +123,7 @@ class GroupShape:
     rows: int
     depth: int
     memory: int
+    vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ element is computed once a tile; then each adds products to a block of sums of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from llvmlite import ir
 
@@ -166,16 +167,33 @@ class Tile:
 
     def _copy(self, side: Side, first: IndexValue) -> None:
         """Copy a side's elements for the terms from `first` on. Neighbouring items copy neighbours in memory."""
-        code, shape = self.code, self.group.shape
-        items, length = shape.across * shape.down, math.prod(self.tiling.terms)
-        item = code.add(code.multiply(self.group.down, shape.across), self.group.across)
-        for turn in range(side.tile * self.depth // items):
-            place = code.add(item, items * turn)
-            sizes = (side.tile, self.depth) if side.along else (self.depth, side.tile)
-            slow, fast = code.split(place, sizes, (1, 0))
-            term, free = (fast, slow) if side.along else (slow, fast)
+        code, length = self.code, math.prod(self.tiling.terms)
+        for term, free in self._copied(side):
             value = self._element(side, code.add(self.starts[side], free), code.add(first, term), length)
-            self.shared[side].write(code.add(code.multiply(term, side.tile), free), value)
+            self.shared[side].write(self._number(side, term, free), value)
+
+    def _copied(self, side: Side) -> Iterator[tuple[IndexValue, IndexValue]]:
+        """(A term in memory, a place along the side) of each element that the item copies."""
+        code, shape, item = self.code, self.group.shape, self.group
+        sizes = (side.tile, self.depth) if side.along else (self.depth, side.tile)
+        if shape.vectors and sizes[0] % shape.down == sizes[1] % shape.across == 0:
+            for slow, fast in product(range(0, sizes[0], shape.down), range(0, sizes[1], shape.across)):
+                one, other = code.add(item.down, slow), code.add(item.across, fast)
+                yield (other, one) if side.along else (one, other)
+            return
+        number = code.add(code.multiply(item.down, shape.across), item.across)
+        for before in range(0, math.prod(sizes), shape.across * shape.down):
+            one, other = code.split(code.add(number, before), sizes, (1, 0))
+            yield (other, one) if side.along else (one, other)
+
+    def _number(self, side: Side, term: IndexValue, free: IndexValue) -> IndexValue:
+        """Where an element lies in the group's memory. Items across share those of rows, so a vector of items reads
+        one of them whatever its neighbours are; they lie as the vector that copies them finds them.
+        """
+        code = self.code
+        if side.along and side is self.tiling.rows and self.group.shape.vectors:
+            return code.add(code.multiply(free, self.depth), term)
+        return code.add(code.multiply(term, side.tile), free)
 
     def _element(self, side: Side, free: IndexValue, term: IndexValue, length: int) -> Register:
         """An element of an operand as a factor; 0 behind the last term. Places behind the last one are read as it."""
@@ -203,9 +221,9 @@ class Tile:
         self, term: IndexValue, sums: Sequence[Register], chosen: Sequence[ir.Value] | None
     ) -> list[Register]:
         """The sums with the products of one of the terms in memory."""
-        code, rows, columns = self.code, self.tiling.rows, self.tiling.columns
+        rows, columns = self.tiling.rows, self.tiling.columns
         left, right = (
-            [self.shared[side].read(code.add(code.multiply(term, side.tile), place)) for place in self.places(side)]
+            [self.shared[side].read(self._number(side, term, place)) for place in self.places(side)]
             for side in (rows, columns)
         )
         factors = [(a, b) for a in left for b in right]

@@ -17,7 +17,7 @@ from .group_columns import Columns, ColumnTile, columns_of
 from .group_convolution import ConvolutionTile, convolution_tiling
 from .group_crossing import SquareKernel, Squares, squares_of
 from .group_dot import Tile, Tiling, tiling_of
-from .group_rows import emit_group_rows, lanes_of
+from .group_rows import emit_group_rows, lanes_of, together_of
 from .kernel import begin, groups_of, products_of, write_all
 from .leaf import Leaf, is_whole
 from .row_graph import RowGraph
@@ -40,8 +40,8 @@ def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions
         write_all(e, leaves, index)
 
     if isinstance(form, Rows):
-        emit_group_rows(e, leaves, form.graph, group, form.lanes)
-        steps, across, down = form.graph.grid.count, form.lanes, 1
+        emit_group_rows(e, leaves, form.graph, group, form.lanes, form.together)
+        steps, across, down = form.graph.grid.count // form.together, form.lanes, form.together
     else:
         _KINDS[type(form)](e, form, group).emit(finish)
         steps = form.steps
@@ -55,10 +55,11 @@ def _tile(e: Elemental, tiling: Tiling, group: Group) -> Tile:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """lanes: items that share a row."""
+    """lanes: items that share a row. together: rows of a group."""
 
     graph: RowGraph
     lanes: int
+    together: int
 
 
 Form: TypeAlias = Rows | Columns | Squares | Tiling
@@ -81,7 +82,7 @@ def _form(e: Elemental, leaves: list[Leaf], options: EmitOptions) -> Form | None
     rows = find_rows(e, leaves, single=True)
     if rows is not None:
         lanes = lanes_of(rows, e, shape)
-        return Rows(rows, lanes) if lanes else None
+        return Rows(rows, lanes, together_of(rows, lanes, shape)) if lanes else None
     found = groups_of(e, leaves)
     if len(found) != 1:
         return None

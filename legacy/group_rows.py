@@ -1,4 +1,5 @@
-"""Row kernels of devices: a group of items computes a row. An item takes every n-th element; reductions end in a tree.
+"""Row kernels of devices: a group of items computes a row, or several short ones, as an item's second number says.
+An item takes every n-th element; reductions end in a tree.
 
 The walks over a row are those of rows.py. An item reads and writes elements of its own only, so results may lie on
 operands; what the items know of each other goes through the group's memory.
@@ -7,6 +8,8 @@ operands; what the items know of each other goes through the group's memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from llvmlite import ir
 
 from ..codegen.options import GroupShape
 from ..hlo.dtypes import DType
@@ -25,6 +28,9 @@ from .rows import RowElemental, Walk, emit_body, plan_walks, regrouped
 FEWEST = 32
 """Elements of a row from which on a group has work for its items."""
 
+TOGETHER, SHORT, FEWEST_GROUPS = 8, 1024, 8
+"""The most rows of a group, the most elements of these, and the fewest groups that there are then."""
+
 FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: float("-inf"), Op.MINIMUM: float("inf")}
 """What changes no float that it is combined with."""
 
@@ -36,6 +42,19 @@ def lanes_of(rows: RowGraph, e: Elemental, shape: GroupShape) -> int:
         return 0
     lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
     return lanes if _taken(rows, lanes) <= shape.memory else 0
+
+
+def together_of(rows: RowGraph, lanes: int, shape: GroupShape) -> int:
+    """The rows of a group. Where items are one vector, a row is a chain of operations that wait for each other, and
+    several rows are worked at meanwhile.
+    """
+    count, found = rows.grid.count, 1
+    while shape.vectors and 2 * found <= TOGETHER and count % (2 * found) == 0:
+        room = 2 * found * _taken(rows, lanes) <= shape.memory // 2
+        if not room or 2 * found * rows.grid.length > SHORT or count // (2 * found) < FEWEST_GROUPS:
+            break
+        found *= 2
+    return found
 
 
 def _over_rows(rows: RowGraph) -> list[Instruction]:
@@ -69,12 +88,15 @@ def begin_with(reducer: Reducer, like: Register) -> Register:
     return register.type(values.get(op, 0))
 
 
-def emit_group_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, group: Group, lanes: int) -> None:
-    """Emit all results of a row kernel, for the row that is the group's step."""
+def emit_group_rows(
+    e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, group: Group, lanes: int, together: int
+) -> None:
+    """Emit all results of a row kernel, for the rows that are the group's step."""
     full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
     numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
-    walks = plan_walks(e, full, rows, max(0, group.shape.memory - _taken(rows, lanes) - LINE * len(rows.roles)))
-    at = GroupRows(e, rows, group, lanes)
+    room = group.shape.memory // together - _taken(rows, lanes) - LINE * len(rows.roles)
+    walks = plan_walks(e, full, rows, max(0, room))
+    at = GroupRows(e, rows, group, lanes, together)
     at.at_row()
     for walk in walks:
         _emit_walk(at, walk)
@@ -114,14 +136,19 @@ def _emit_walk(e: GroupRows, walk: Walk) -> None:
 class GroupRows(RowElemental):
     """Values at the group's row and the item's current column."""
 
-    def __init__(self, e: Elemental, rows: RowGraph, group: Group, lanes: int):
+    def __init__(self, e: Elemental, rows: RowGraph, group: Group, lanes: int, together: int):
         super().__init__(e, rows)
-        self.group, self.lanes = group, lanes
+        self.group, self.lanes, self.together = group, lanes, together
         self.results: dict[Instruction, Register] = {}
 
     def at_row(self) -> None:
         """Be at the group's row, by the number that is known since the last barrier; reductions have their results."""
-        self.row, order = self.group.step, list(reversed(range(len(self.outer))))
+        code, group = self.code, self.group
+        first = code.multiply(group.step, self.together)
+        self.row, order = (
+            code.value(code.add(first, group.down if self.together > 1 else 0)),
+            list(reversed(range(len(self.outer)))),
+        )
         self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
         for instruction, value in self.results.items():
             self.bind(instruction, self.place(instruction), value)
@@ -143,7 +170,15 @@ class GroupRows(RowElemental):
         return loop
 
     def row_array(self, like: Register) -> SharedArray:
-        return SharedArray(self.group, like, self.rows.grid.length)
+        return self._array(like, self.rows.grid.length)
+
+    def _array(self, like: Register, count: int) -> SharedArray:
+        """Memory of the items of a row."""
+        return (
+            ArrayOfEach(self.group, like, count, self.together)
+            if self.together > 1
+            else SharedArray(self.group, like, count)
+        )
 
     def totals(self, reducers: Sequence[Reducer], parts: Sequence[Register]) -> list[Register]:
         """The items' parts of reductions, combined: √n items combine √n parts each, then all items combine these, in
@@ -153,8 +188,8 @@ class GroupRows(RowElemental):
             return []
         group, code, lanes = self.group, self.code, self.lanes
         few = 1 << ((lanes.bit_length() - 1) // 2)
-        every = [SharedArray(group, part, lanes) for part in parts]
-        some = [SharedArray(group, part, few) for part in parts]
+        every = [self._array(part, lanes) for part in parts]
+        some = [self._array(part, few) for part in parts]
         for array, part in zip(every, parts, strict=True):
             array.write(group.across, part)
         group.barrier()
@@ -166,6 +201,24 @@ class GroupRows(RowElemental):
         chosen.join((), ())
         group.barrier()
         return [combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
+
+
+class ArrayOfEach(SharedArray):
+    """One for each second number of items."""
+
+    def __init__(self, group: Group, like: Register, count: int, together: int):
+        super().__init__(group, like, count * together)
+        self._group, self._count = group, count
+
+    def read(self, position: int | ir.Value) -> Register:
+        return super().read(self._place(position))
+
+    def write(self, position: int | ir.Value, value: Register) -> None:
+        super().write(self._place(position), value)
+
+    def _place(self, position: int | ir.Value) -> ir.Value:
+        code = self.code
+        return code.value(code.add(code.multiply(self._group.down, self._count), position))
 
 
 def combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue]) -> Register:

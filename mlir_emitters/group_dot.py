@@ -7,7 +7,7 @@ element is computed once a tile; then each adds products to a block of sums of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -185,16 +185,37 @@ class TileKernel:
 
     def _copy(self, side: Side, first: Index) -> None:
         """Copy a side's elements for the terms from `first` on. Neighbouring items copy neighbours in memory."""
-        b, group = self.b, self.group
-        items = group.shape.across * group.shape.down
-        item = b.add(b.mul(group.down, group.shape.across), group.across)
-        for turn in range(side.tile * self.depth // items):
-            fast = self.depth if side.contiguous else side.tile
-            number = b.add(item, items * turn)
-            slow, quick = b.div(number, fast), b.rem(number, fast)
-            term, free = (quick, slow) if side.contiguous else (slow, quick)
+        b = self.b
+        slow, fast = (side.tile, self.depth) if side.contiguous else (self.depth, side.tile)
+        for one, two in self._shares(slow, fast):
+            term, free = (two, one) if side.contiguous else (one, two)
             value = self._element(side, b.add(self.starts[side], free), b.add(first, term))
-            self.shared[side].write(b.add(b.mul(term, side.tile), free), value)
+            self.shared[side].write(self._in_memory(side, term, free), value)
+
+    def _shares(self, slow: int, fast: int) -> Iterator[tuple[Index, Index]]:
+        """The positions that the item has of `slow` × `fast` ones. A vector of items sees that they are neighbours
+        where the item's two numbers are positions of their own: not in a rest and a quotient.
+        """
+        b, group = self.b, self.group
+        across, down = group.shape.across, group.shape.down
+        if group.shape.vectors and not slow % down and not fast % across:
+            for i in range(slow // down):
+                for j in range(fast // across):
+                    yield b.add(group.down, i * down), b.add(group.across, j * across)
+        else:
+            item = b.add(b.mul(group.down, across), group.across)
+            for turn in range(slow * fast // (across * down)):
+                number = b.add(item, across * down * turn)
+                yield b.div(number, fast), b.rem(number, fast)
+
+    def _in_memory(self, side: Side, term: Index, free: Index) -> Index:
+        """The number of an element in the group's memory. A vector of items reads one element of the side that they
+        share: terms may be neighbours there, as in the operand, so that the vector that copies stores them at once.
+        """
+        b = self.b
+        if side.contiguous and side is not self.tiling.wide and self.group.shape.vectors:
+            return b.add(b.mul(free, self.depth), term)
+        return b.add(b.mul(term, side.tile), free)
 
     def _element(self, side: Side, free: Index, term: Index) -> Value:
         """An element of an operand as a factor; 0 behind the last term. Places behind the last one are read as it."""
@@ -224,10 +245,10 @@ class TileKernel:
 
     def _products(self, term: Index, sums: Sequence[Value], wanted: Sequence[Value] | None) -> list[Value]:
         """The sums with the products of one of the terms in memory."""
-        b, found = self.b, []
+        b, found = self.b, list[list[Value]]()
         for side in (self.tiling.left, self.tiling.right):
-            start = b.mul(term, side.tile)
-            found.append([self.shared[side].read(b.add(start, place))[0] for place in self.places(side)])
+            places = [self._in_memory(side, term, place) for place in self.places(side)]
+            found.append([self.shared[side].read(place)[0] for place in places])
         factors = [(x, y) for x in found[0] for y in found[1]]
         made = [self._multiply_add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
         if wanted is None:

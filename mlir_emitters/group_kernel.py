@@ -17,7 +17,7 @@ from .group_columns import ColumnKernel, column_blocks_of
 from .group_convolution import ConvolutionKernel
 from .group_crossing import CrossingKernel, crossing_tiles_of
 from .group_dot import TileKernel
-from .group_rows import GroupRows, lanes_of
+from .group_rows import GroupRows, lanes_of, rows_of_group
 from .kernel import (
     RULES,
     alike,
@@ -64,8 +64,9 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
             made = Grouped(crossing.steps, shape.across, shape.down, group.used)
         else:
             assert rows is not None
-            GroupRows(e, rows, graph.results, {x.argument for x in graph.operands}, group, lanes).emit()
-            made = Grouped(rows.count, lanes, 1, group.used)
+            many = rows_of_group(rows, lanes, shape)
+            GroupRows(e, rows, graph.results, {x.argument for x in graph.operands}, group, lanes, many).emit()
+            made = Grouped(rows.count // many, lanes, many, group.used)
         b.give()
     return made
 

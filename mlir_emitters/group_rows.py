@@ -1,4 +1,5 @@
-"""Row kernels of devices: a group of items computes a row. An item takes every n-th element; reductions end in a tree.
+"""Row kernels of devices: a group of items computes a row, or several short ones, one for each second number of items.
+An item takes every n-th element; reductions end in a tree.
 
 The walks over a row are those of rows.py. An item reads and writes elements of its own only, so results may lie on
 operands; what the items know of each other goes through the group's memory.
@@ -27,6 +28,9 @@ from .rows import RowKernel, Walk
 FEWEST = 32
 """Elements of a row from which on a group has work for its items."""
 
+MOST_ROWS, MOST_ELEMENTS, LEAST_GROUPS = 8, 1024, 8
+"""Of a group, its rows and the elements of these; and the groups that are left then."""
+
 FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: -math.inf, Op.MINIMUM: math.inf}
 """What changes no float that it is combined with."""
 
@@ -35,12 +39,29 @@ INTEGERS = frozenset({*FLOATS, Op.AND, Op.OR, Op.XOR})
 
 def lanes_of(graph: RowGraph, shape: GroupShape) -> int:
     """The items of a group for a row, a power of two; 0 if groups cannot compute this kernel."""
-    nodes = {x.writer for x, role in graph.roles.items() if role is Role.ROW and x.writer is not None}
-    reductions = [node for node in nodes if node.opcode is Op.REDUCE]
+    reductions = _reductions(graph)
     if graph.length < FEWEST or not all(operation_of(node, graph.length) for node in reductions):
         return 0
     lanes = min(shape.lanes, 1 << (graph.length.bit_length() - 1))
     return lanes if taken(len(reductions), lanes) <= shape.memory else 0
+
+
+def _reductions(graph: RowGraph) -> list[Node]:
+    nodes = {x.writer for x, role in graph.roles.items() if role is Role.ROW and x.writer is not None}
+    return [node for node in nodes if node.opcode is Op.REDUCE]
+
+
+def rows_of_group(graph: RowGraph, lanes: int, shape: GroupShape) -> int:
+    """How many rows a group computes. The parts of a row follow from each other: one vector of items would wait."""
+    if not shape.vectors:
+        return 1
+    room = shape.memory // 2 // max(1, taken(len(_reductions(graph)), lanes))
+    fitting = (
+        n
+        for n in (MOST_ROWS, 4, 2)
+        if graph.count % n == 0 and graph.count >= n * LEAST_GROUPS and n * graph.length <= MOST_ELEMENTS and n <= room
+    )
+    return next(fitting, 1)
 
 
 def taken(reductions: int, lanes: int) -> int:
@@ -74,16 +95,23 @@ def neutral(b: Builder, op: Op, dtype: DType) -> list[Value]:
 
 
 class GroupRows(RowKernel):
-    """Emits one row kernel, for the row that is the group's step."""
+    """Emits one row kernel, for the `rows` rows that are the group's step."""
 
     def __init__(
-        self, e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int], group: Group, lanes: int
+        self,
+        e: Elemental,
+        graph: RowGraph,
+        results: Sequence[Buffer],
+        in_place: set[int],
+        group: Group,
+        lanes: int,
+        rows: int,
     ):
         super().__init__(e, graph, results, in_place)
-        self.group, self.lanes = group, lanes
+        self.group, self.lanes, self.rows = group, lanes, rows
         self.totals: dict[Node, list[Scalar]] = {}
         reduced = sum(map(self.is_reduced, graph.roles))
-        self.room = max(0, group.shape.memory - taken(reduced, lanes) - LINE * len(graph.roles))
+        self.room = max(0, group.shape.memory // rows - taken(reduced, lanes) - LINE * len(graph.roles))
 
     def emit(self, steps: Steps | None = None) -> None:
         b, group = self.b, self.group
@@ -100,12 +128,21 @@ class GroupRows(RowKernel):
 
     def _at_row(self) -> None:
         """Be at the group's row, by the number that is known since the last barrier; reductions have their results."""
-        self.row_number, self.row = self.group.step, positions_of(self.b, self.group.step, self.outer)
+        b, step = self.b, self.group.step
+        self.row_number = step if self.rows == 1 else b.add(b.mul(step, self.rows), self.group.down)
+        self.row = positions_of(b, self.row_number, self.outer)
         for node, values in self.totals.items():
             self.bind(node, values)
 
     def row_array(self, type: ir.Type, count: int) -> Value:
-        return self.group.take(type, count)
+        return self.group.take(type, count * self.rows)
+
+    def kept_at(self) -> Index:
+        return self._of_row(self.column_number, self.graph.length)
+
+    def _of_row(self, place: Index, count: int) -> Index:
+        """A place among `count` ones of the item's row, in memory for all rows of the group."""
+        return place if self.rows == 1 else self.b.add(self.b.mul(self.group.down, count), place)
 
     def _walk(self, step: Walk) -> None:
         """A loop over an item's elements of the row, then the trees of its reductions."""
@@ -150,17 +187,18 @@ class GroupRows(RowKernel):
             return []
         b, group, lanes = self.b, self.group, self.lanes
         few, own = 1 << ((lanes.bit_length() - 1) // 2), self._parts(nodes, values)
-        every = [SharedScalars(group, types_of(part), lanes) for part in own]
-        some = [SharedScalars(group, types_of(part), few) for part in own]
+        every = [SharedScalars(group, types_of(part), lanes * self.rows) for part in own]
+        some = [SharedScalars(group, types_of(part), few * self.rows) for part in own]
         for array, part in zip(every, own, strict=True):
-            array.write(group.across, part)
+            array.write(self._of_row(group.across, lanes), part)
         group.barrier()
         with group.only(b.compare_integers("ult", group.across, b.constant(few, b.types.i64))):
-            places = [b.add(group.across, few * k) for k in range(lanes // few)]
+            places = [self._of_row(b.add(group.across, few * k), lanes) for k in range(lanes // few)]
             for node, array, target in zip(nodes, every, some, strict=True):
-                target.write(group.across, self._combined(node, array, places))
+                target.write(self._of_row(group.across, few), self._combined(node, array, places))
         group.barrier()
-        return [self._combined(node, array, range(few)) for node, array in zip(nodes, some, strict=True)]
+        places = [self._of_row(k, few) for k in range(few)]
+        return [self._combined(node, array, places) for node, array in zip(nodes, some, strict=True)]
 
     def _combined(self, node: Node, array: SharedScalars, places: Sequence[Index]) -> Scalar:
         """Values in the group's memory, combined in this order."""

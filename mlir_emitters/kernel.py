@@ -287,7 +287,7 @@ def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
 def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> None:
     """Emit a loop nest for outputs of one shape and layout."""
     b, first = e.b, group[0]
-    one = is_generic(group)
+    one = is_linear(group) if b.by_element else is_generic(group)
     kind, unroll = (Axes if one else Inner), Unroll.ANY
 
     def write(index: tuple[Index, ...]) -> None:

@@ -73,7 +73,8 @@ def with_loops(
     loops: list[Loop] = []
     unroll = unroll_of(over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
-    if steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims)):
+    numbered = steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims))
+    if steps is not None and numbered and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
             inner = kind(b)

@@ -214,13 +214,17 @@ class RowKernel(Elemental):
         if buffer not in self.stacks:
             result = self.written[buffer]
             return self.load_raw(result, self.offset(result, self.place(result)))
-        return load_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number)
+        return load_element(self.b, self.stacks[buffer], buffer.dtype, self.kept_at())
 
     def _keep(self, buffer: Buffer, value: Scalar) -> None:
         if buffer not in self.stacks:
             count = parts(buffer.dtype) * self.graph.length
             self.stacks[buffer] = self.row_array(raw_type(self.b.types, buffer.dtype), count)
-        store_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number, value)
+        store_element(self.b, self.stacks[buffer], buffer.dtype, self.kept_at(), value)
+
+    def kept_at(self) -> Index:
+        """Where the current element lies in what is kept."""
+        return self.column_number
 
     def row_array(self, type: ir.Type, count: int) -> Value:
         """Memory for `count` raw scalars of a row."""

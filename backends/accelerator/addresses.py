@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_ADD = re.compile(r"^  (%\S+) = add (?:nuw |nsw )*i64 (\S+), (\S+)$", re.MULTILINE)
+_ADD = re.compile(r"^  (%\S+) = (?:add (?:nuw |nsw )*|or disjoint )i64 (\S+), (\S+)$", re.MULTILINE)
 _SCALED = re.compile(r"^  (%\S+) = (mul|shl) (?:nuw |nsw )*i64 (%\S+), (\d+)$", re.MULTILINE)
 _ADDRESS = re.compile(
     r"^  (?P<name>%\S+) = getelementptr (?:inbounds |nuw |nusw )*(?P<type>[^,\n]+), "

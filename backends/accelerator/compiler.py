@@ -28,6 +28,7 @@ from ..host.parts import by_stack, refuse_unsupported
 from .build import SETTINGS, build_device_code
 from .calls import calls_of, with_layouts
 from .device import Device
+from .estimate import estimated_nanoseconds
 from .executable import HANDLERS, DeviceExecutable
 from .files import load_program
 from .items import forms, may_be_grouped, work_of
@@ -63,6 +64,10 @@ def emitted_for(target: DeviceTarget, emitter: Emitter, request: KernelRequest) 
             work = work_of(form, form.name in module.ranged)
             return Emitted(request, work, device_text(module.llvm_ir, [work], target))
     raise AssertionError("a kernel without a range has no form")
+
+
+def _entry(emitted: Emitted, kernel: Kernel, flush: bool) -> Entry:
+    return Entry(kernel, emitted.work, flush, estimated_nanoseconds(emitted.request))
 
 
 class DeviceCompiler(Compiler[Plan]):
@@ -103,7 +108,7 @@ class DeviceCompiler(Compiler[Plan]):
             self._device,
             image,
             program.module,
-            {e.request.name: Entry(kernels[e.request.name], e.work, flush) for e in made},
+            {e.request.name: _entry(e, kernels[e.request.name], flush) for e in made},
             code,
             tuple(calls.values()),
             watch.seconds,

@@ -20,6 +20,12 @@ from .targets import DeviceTarget
 def emit(text: str, target: DeviceTarget) -> bytes:
     """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
     machine = make_machine(target.target)
+    module = prepared(text, target, machine)
+    return rounded(machine.emit_assembly(module)).encode() if target.assembly else machine.emit_object(module)
+
+
+def prepared(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """The module whose code is emitted."""
     if not target.libm:
         text = with_exact_remainders(text)
     called = [] if target.libm else functions_of_c(text)
@@ -34,10 +40,10 @@ def emit(text: str, target: DeviceTarget) -> bytes:
         module = optimized(parse(with_chains(with_members(plain))), target, machine)
         module = parse(fused(with_chains(str(module), "at")))
     elif target.assembly:
-        return rounded(machine.emit_assembly(parse(with_short_shifts(plain), assembly=True))).encode()
+        module = parse(with_short_shifts(plain), assembly=True)
     elif plain != str(module):
         module = parse(plain)
-    return machine.emit_object(module)
+    return module
 
 
 def optimized(module: llvm.ModuleRef, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:

@@ -102,4 +102,5 @@ def _loaded(kernel: DeviceKernel, device: Device) -> Entry:
     rest = (kernel.arguments, kernel.extent, kernel.each, kernel.private, kernel.walks, kernel.group)
     work = Work(kernel.symbol, *rest)
     program = device.build(kernel.code, kernel.flush_subnormals)
-    return Entry(device.kernel(program, entry_name(kernel.symbol), kernel.arguments), work, kernel.flush_subnormals)
+    loaded = device.kernel(program, entry_name(kernel.symbol), kernel.arguments)
+    return Entry(loaded, work, kernel.flush_subnormals, kernel.nanoseconds)

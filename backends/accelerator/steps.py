@@ -33,11 +33,12 @@ from .text import Work
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A loaded kernel and its work. flush: whether subnormals count as zero in it."""
+    """A loaded kernel and its work. flush: whether subnormals count as zero in it. nanoseconds: as in Launch."""
 
     kernel: Kernel
     work: Work
     flush: bool = False
+    nanoseconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +113,17 @@ class Builder:
             if work.private:
                 self._scratch = max(self._scratch, work.private * work.items)
                 places[-1] = (self._place, 0)
-            yield Launch(entry.kernel, self._dimensions(work), tuple(places))
+            yield Launch(entry.kernel, self._dimensions(work), tuple(places), entry.nanoseconds)
 
     def _dimensions(self, work: Work) -> LaunchDimensions:
         if work.group is not None:
             return LaunchDimensions((work.group.steps, 1, 1), (work.group.across, work.group.down, 1))
         target = self._device.code_target
         threads = min(target.row_group if work.walks else target.group, work.items)
-        return LaunchDimensions((-(-work.items // threads), 1, 1), (threads, 1, 1))
+        width = min(target.lanes or work.items, work.items)
+        across, rows = min(threads, width), -(-work.items // width)
+        down = min(threads // across, rows)
+        return LaunchDimensions((-(-width // across), -(-rows // down), 1), (across, down, 1))
 
     def _host_call(self, thunk: KernelThunk) -> Step:
         """Call a library or a handler: on the device's memory if the host shares it, else on copies of the buffers."""

@@ -38,4 +38,4 @@ def program_bytes(
 def _kernel(symbol: str, entry: Entry) -> DeviceKernel:
     work, code = entry.work, entry.kernel.handle.program.stored()
     rest = (work.arguments, work.extent, work.each, work.private, work.walks, work.group)
-    return DeviceKernel(symbol, *rest, code, entry.flush)
+    return DeviceKernel(symbol, *rest, code, entry.flush, entry.nanoseconds)

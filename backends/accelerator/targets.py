@@ -17,12 +17,13 @@ class DeviceTarget:
     generic, memory, constants, stack: address spaces of pointers in kernels' bodies, of their arguments, of constant
     arrays, and of what a kernel allocates. kernel, function: calling conventions. item: LLVM IR that gives the number
     of the work item as `%item`, an i64. declarations: of the functions that it calls. assembly: the device takes text.
-    group, row_group: items of a work group; of one whose items walk along rows. groups: the shape of groups that share
-    a step; None where items cannot wait for each other. place: LLVM IR of the number of the group, and of those of the
-    item in it, across and down, each as `%number`. barrier: LLVM IR with which the items of a group wait for others;
-    it and `place` call what group_declarations declares. chains: addresses are made in steps (addresses.py).
-    sized: what a kernel's head says of the items of its groups, {across} by {down}. libm: the device's own compiler
-    knows functions of C's library. library: kernels are linked with libdevice, which has them (device_library.py).
+    group, row_group: items of a work group; of one whose items walk along rows. lanes: items in a row of a launch,
+    whose rows lie along y; None: all lie along x. groups: the shape of groups that share a step; None where items
+    cannot wait for each other. place: LLVM IR of the number of the group, and of those of the item in it, across and
+    down, each as `%number`. barrier: LLVM IR with which the items of a group wait for others; it and `place` call what
+    group_declarations declares. chains: addresses are made in steps (addresses.py). sized: what a kernel's head says
+    of the items of its groups, {across} by {down}. libm: the device's own compiler knows functions of C's library.
+    library: kernels are linked with libdevice, which has them (device_library.py).
     """
 
     name: str
@@ -38,6 +39,7 @@ class DeviceTarget:
     assembly: bool = False
     group: int = GROUP
     row_group: int = GROUP
+    lanes: int | None = None
     groups: GroupShape | None = None
     place: tuple[str, str, str] = ("", "", "")
     barrier: str = ""
@@ -65,6 +67,12 @@ def _place(step: str, across: str, down: str) -> tuple[str, str, str]:
     return found[0], found[1], found[2]
 
 
+LANES = 16
+"""Items side by side on a CPU that makes a vector of them. Their number and that of the vector are told apart, so that
+LLVM finds neighbours behind the rests and quotients by which a kernel knows where its element is; or a vector gathers.
+"""
+
+
 SPIRV = DeviceTarget(
     name="spirv",
     target=Target("spirv64v1.4-unknown-unknown", "", "", VECTOR_BITS),
@@ -74,15 +82,21 @@ SPIRV = DeviceTarget(
     stack=0,
     kernel="spir_kernel ",
     function="spir_func ",
-    item="  %item = call spir_func i64 @_Z13get_global_idj(i32 0)\n",
+    item=f"""\
+  %lane = call spir_func noundef range(i64 0, {LANES}) i64 @_Z13get_global_idj(i32 0)
+  %vector = call spir_func noundef range(i64 0, {(1 << 31) // LANES}) i64 @_Z13get_global_idj(i32 1)
+  %before = mul nuw nsw i64 %vector, {LANES}
+  %item = add nuw nsw i64 %before, %lane
+""",
     declarations="declare spir_func i64 @_Z13get_global_idj(i32)\n",
     chains=True,
     libm=True,
     sized=" !reqd_work_group_size !{{i32 {across}, i32 {down}, i32 1}}",
+    lanes=LANES,
     group=1024,  # a CPU runs a group as one loop
     row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
     # One vector of a CPU a row: more items are a loop between each two barriers.
-    groups=GroupShape(lanes=16, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15),
+    groups=GroupShape(lanes=16, across=16, down=16, columns=4, rows=4, depth=64, memory=1 << 15, vectors=True),
     place=(
         "  %number = call spir_func i64 @_Z12get_group_idj(i32 0)\n",
         "  %number = call spir_func i64 @_Z12get_local_idj(i32 0)\n",

@@ -16,13 +16,15 @@ from ..accelerator.targets import DeviceTarget
 from ..device import BackendError, DeviceDescription, Kernel, Named
 from . import library
 from .errors import check, describe
-from .launches import launches
+from .launches import Launches
 from .library import Device
 from .memory import UsmMemory
+from .near import are_near
 from .spirv import MAGIC, is_framed
 from .stream import OpenClStream
 
 QUEUE_PROPERTIES, PROFILING = 0x1093, 2
+NEAR = 1 << 31  # CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL
 BUILD_LOG, BINARY_SIZES, BINARIES, ARGUMENTS = 0x1183, 0x1165, 0x1166, 0x1191
 FLUSH = b"-cl-denorms-are-zero"
 MOST_BLOCKS = (1 << 31) - 1
@@ -52,9 +54,16 @@ class Program:
 class KernelHandle:
     """A kernel of a program."""
 
-    def __init__(self, program: Program, value: int):
-        self.program, self.value = program, value
-        weakref.finalize(self, program.device.clReleaseKernel, value).atexit = False
+    def __init__(self, program: Program, name: str):
+        code = c_int32()
+        self.program, self._name = program, name
+        self.value = program.device.clCreateKernel(program.value, name.encode(), byref(code))
+        check(code.value, f"find the kernel {name}")
+        weakref.finalize(self, program.device.clReleaseKernel, self.value).atexit = False
+
+    def another(self) -> KernelHandle:
+        """The same kernel with arguments of its own."""
+        return KernelHandle(self.program, self._name)
 
 
 class OpenClStreamExecutor(DriverExecutor):
@@ -85,9 +94,10 @@ class OpenClStreamExecutor(DriverExecutor):
 
     @functools.cached_property
     def identity(self) -> str:
-        """What a binary of a kernel depends on: the device and its driver."""
+        """What a binary of a kernel depends on: the device, its driver, and how launches number items."""
         names = (library.NAME, library.VENDOR, library.DRIVER, library.IL_VERSION)
-        return " | ".join(self.device.text(name) for name in names)
+        items = f"items in rows of {self.code_target.lanes}"
+        return " | ".join([*(self.device.text(name) for name in names), items])
 
     @property
     def shares_memory(self) -> bool:
@@ -95,13 +105,14 @@ class OpenClStreamExecutor(DriverExecutor):
 
     # -- streams -------------------------------------------------------------------------------------------------------
     def create_stream(self) -> OpenClStream:
-        code = c_int32()
-        properties = (c_uint64 * 3)(QUEUE_PROPERTIES, PROFILING, 0)
-        queue = self.device.clCreateCommandQueueWithProperties(
-            self.context, self.device.handle, properties, byref(code)
-        )
+        return OpenClStream(self, self.create_queue())
+
+    def create_queue(self, near: bool = False) -> int:
+        """near: the thread that enqueues a command runs it."""
+        code, properties = c_int32(), (c_uint64 * 3)(QUEUE_PROPERTIES, PROFILING | (NEAR if near else 0), 0)
+        made = self.device.clCreateCommandQueueWithProperties(self.context, self.device.handle, properties, byref(code))
         check(code.value, "create a queue")
-        return OpenClStream(self, queue)
+        return int(made)
 
     # -- kernels -------------------------------------------------------------------------------------------------------
     def build(self, code: bytes, flush: bool = False) -> Program:
@@ -138,26 +149,23 @@ class OpenClStreamExecutor(DriverExecutor):
 
     def kernel(self, program: Program, name: str, arguments: int) -> Kernel:
         """A kernel of a program. Raises BackendError if there is none, or if it takes another number of arguments."""
-        code = c_int32()
-        value = self.device.clCreateKernel(program.value, name.encode(), byref(code))
-        check(code.value, f"find the kernel {name}")
-        handle, count = KernelHandle(program, value), ctypes.c_uint32()
-        self.device.clGetKernelInfo(value, ARGUMENTS, 4, ctypes.addressof(count), None)
+        handle, count = KernelHandle(program, name), ctypes.c_uint32()
+        self.device.clGetKernelInfo(handle.value, ARGUMENTS, 4, ctypes.addressof(count), None)
         if count.value != arguments:
             what = f"kernel {name} takes {count.value} blocks of memory, not {arguments}"
             raise BackendError(what, remedy="give the number that its code has")
         return Kernel(name, arguments, handle)
 
     def launches(self, rows: Sequence[Launch]) -> Step:
-        made = launches(rows, self.device)
+        made, near = Launches(rows, self.device), self.device.runs_near and are_near(rows, self.description().cores)
 
         def enqueue(stream: Queue, bases: Bases) -> None:
             assert isinstance(stream, OpenClStream)
-            if stream.is_watched:
-                for row in rows:
-                    row.enqueue(stream, bases)
+            queue = stream.near() if near else stream.queue
+            if not stream.is_watched:
+                made.enqueue(queue, bases)
                 return
-            with self.giving:
-                made.enqueue(stream.queue, bases)
+            for row in rows:
+                stream.start_in(queue, row.kernel, row.dimensions, row.addresses(bases))
 
         return enqueue

@@ -20,6 +20,7 @@ NAME, VENDOR, EXTENSIONS, IL_VERSION, DRIVER = 0x102B, 0x102C, 0x1030, 0x105B, 0
 COMPUTE_UNITS, GROUP_SIZE, ITEM_SIZES, MEMORY, LOCAL_MEMORY = 0x1002, 0x1004, 0x1005, 0x101F, 0x1023
 LARGEST_BLOCK, UNIFIED, SYSTEM_ACCESS = 0x1010, 0x1035, 0x4194  # the last: CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES
 USM = "cl_intel_unified_shared_memory"
+NEAR = "cl_intel_exec_by_local_thread"
 
 _HANDLES, _SIZES = POINTER(c_void_p), POINTER(c_size_t)
 _WAIT = (c_uint32, _HANDLES, _HANDLES)  # events to wait for, and the new event
@@ -108,6 +109,11 @@ class Device:
         """
         (unified,), (access,) = self.numbers(UNIFIED, bytes_each=4), self.numbers(SYSTEM_ACCESS)
         return bool(unified) and bool(access & 1)
+
+    @functools.cached_property
+    def runs_near(self) -> bool:
+        """Whether the thread that enqueues a kernel may run it."""
+        return NEAR in self.text(EXTENSIONS).split()
 
     @functools.cached_property
     def largest_block(self) -> int:

@@ -67,13 +67,21 @@ def _sizes(dimensions: LaunchDimensions) -> tuple[Any, Any]:
 
 
 class OpenClStream(GatedStream):
-    """One queue of OpenCL."""
+    """One queue of OpenCL, and one whose commands the calling thread runs."""
 
     def __init__(self, executor: Any, queue: int):
         super().__init__(executor)
         self._device, self._context, self.queue = executor.device, executor.context, queue
-        self._owner = executor
+        self._owner, self._near = executor, 0
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
+
+    def near(self) -> int:
+        """The queue whose commands this thread runs. All other work is done."""
+        self._finish()
+        if not self._near:
+            self._near = self._owner.create_queue(near=True)
+            weakref.finalize(self, self._device.clReleaseCommandQueue, self._near).atexit = False
+        return self._near
 
     def lend(self) -> int:
         return self.queue
@@ -133,6 +141,10 @@ class OpenClStream(GatedStream):
         self._enqueued(code, event, f"fill {size} bytes")
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
+        self.start_in(self.queue, kernel, dimensions, addresses)
+
+    def start_in(self, queue: int, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
+        """`start` in one of the two queues."""
         (sizes, group), handle = _sizes(dimensions), kernel.handle
         give, device = self._device.clSetKernelArgMemPointerINTEL, self._device
         event = self._event()
@@ -140,5 +152,5 @@ class OpenClStream(GatedStream):
         with self._owner.giving:
             for number, address in enumerate(addresses):
                 check(give(handle.value, number, address), f"give {kernel.name} its argument {number}")
-            code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, place)
+            code = device.clEnqueueNDRangeKernel(queue, handle.value, 3, None, sizes, group, 0, None, place)
         self._enqueued(code, event, f"run {kernel.name}")

@@ -1,15 +1,19 @@
 """Kernels of both stacks as code of a device: needs no device. Errors of OpenCL in words, with a library that fails."""
 
 import ctypes
+import re
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from ...backends.accelerator import emitters
 from ...backends.accelerator.addresses import with_chains
+from ...backends.accelerator.emit import prepared
 from ...backends.accelerator.emitters import emitted_apart
 from ...backends.accelerator.items import forms, work_of
 from ...backends.accelerator.legal import legal
+from ...backends.accelerator.steps import Builder
 from ...backends.accelerator.targets import SPIRV, amdgcn, nvptx
 from ...backends.accelerator.text import Work, device_text, entry_name
 from ...backends.base import CompileOptions
@@ -21,7 +25,7 @@ from ...backends.opencl.memory import UsmMemory
 from ...backends.opencl.spirv import is_framed
 from ...backends.opencl.stream import OpenClStream
 from ...codegen.errors import CodegenError
-from ...codegen.llvm import parse
+from ...codegen.llvm import make_machine, parse
 from ...codegen.options import EmitOptions
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
@@ -61,6 +65,43 @@ def test_each_element_is_an_item(stack):
         assert work.extent == form.result_shapes[0].size and work.each == 1
         code = emitted_apart(device_text(module.llvm_ir, [work], SPIRV), SPIRV)
         assert code.startswith(MAGIC) and entry_name(form.name).encode() in code
+
+
+BIASED = """HloModule m
+ENTRY e {
+  p = f32[64,192] parameter(0)
+  q = f32[64] parameter(1)
+  s = f32[64,64] slice(p), slice={[0:64],[64:128]}
+  b = f32[64,64] broadcast(q), dimensions={1}
+  ROOT r = f32[64,64] add(s, b)
+}
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_vector_of_items_sees_neighbours_in_a_row(stack):
+    """Each address is a base and the number of the item in its vector; an item has no loop, and divides nothing."""
+    (request,) = HostCompiler().run_hlo_passes(parse_module(BIASED), CompileOptions()).emitted
+    form = next(forms(request))
+    module = emitter(stack).emit([form], EmitOptions(SPIRV.target, strict=True, ranges=True, by_element=True))
+    machine, text = make_machine(SPIRV.target), device_text(module.llvm_ir, [work_of(form, True)], SPIRV)
+    made = str(prepared(text, SPIRV, machine))
+    assert len(re.findall(r"getelementptr float, .*, i64 %lane", made)) == 3
+    assert not re.search(r" = (?:phi|[us]rem|[us]div) ", made)
+
+
+@pytest.mark.parametrize("walks", [False, True])
+@pytest.mark.parametrize("items", [1, 5, 16, 17, 1000, 1024, 1040, 5000])
+@pytest.mark.parametrize("target", [SPIRV, nvptx("sm_80")], ids=["rows", "one row"])
+def test_a_launch_has_each_item_once(target, items, walks):
+    device = SimpleNamespace(code_target=target, shares_memory=True)
+    dimensions = Builder(device, {}, None, 0, {})._dimensions(Work("k", 1, items, walks=walks))
+    (x, y, z), (across, down, _) = dimensions.blocks, dimensions.threads
+    width, rows = x * across, y * down
+    numbers = {row * (target.lanes or 0) + lane for row in range(rows) for lane in range(width)}
+    assert z == 1 and len(numbers) == width * rows and numbers >= set(range(items))
+    assert across * down <= (target.row_group if walks else target.group)
+    assert width * rows < items + max(target.group, 16)
 
 
 FUSED = """define spir_kernel void @k(ptr addrspace(1) %p) {
@@ -149,6 +190,11 @@ def test_a_sum_in_an_address_is_a_chain_with_the_loops_part_at_its_end():
     assert first == "%to.3.1 = getelementptr float, ptr addrspace(1) %p, i64 %row"
     assert second == "%3 = getelementptr float, ptr addrspace(1) %to.3.1, i64 %1"
     assert str(parse(made)) and with_chains(made) == made
+
+
+def test_a_sum_without_a_carry_is_a_sum():
+    text = SUMMED.replace("%2 = add nsw i64", "%2 = or disjoint i64")
+    assert "or disjoint" in text and with_chains(text).count("getelementptr") == 2
 
 
 SCALED = """define void @f(ptr addrspace(1) %p, i64 %n, i64 %m) {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+import re
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +16,7 @@ from ...backends.accelerator.targets import SPIRV
 from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
 from ...backends.cuda.dialect import CUDA
-from ...codegen.options import GroupShape
+from ...codegen.options import EmitOptions, GroupShape
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
@@ -28,9 +30,9 @@ STACKS = ("legacy", "mlir")
 
 
 @functools.cache
-def threads() -> Recorded:
-    """A platform whose groups are threads."""
-    return Recorded(CUDA, host_items(SHAPE))
+def threads(vectors: bool = False) -> Recorded:
+    """A platform whose groups are threads. vectors: it has the form of kernels for a compiler that makes vectors."""
+    return Recorded(CUDA, host_items(replace(SHAPE, vectors=vectors)))
 
 
 class TestGroups(BackendConformance):
@@ -251,10 +253,10 @@ def _inputs(module) -> list[np.ndarray]:
     return made
 
 
-def _compiled(text: str, stack: str):
+def _compiled(text: str, stack: str, vectors: bool = False):
     module = parse_module(text)
     verify(module)
-    compiler, options = threads().compiler(), CompileOptions(cache=None)
+    compiler, options = threads(vectors).compiler(), CompileOptions(cache=None)
     made = compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
     return module, made
 
@@ -262,7 +264,56 @@ def _compiled(text: str, stack: str):
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_groups_compute_what_the_evaluator_does(name: str, stack: str):
-    module, executable = _compiled(PROGRAMS[name], stack)
+    _check(*_compiled(PROGRAMS[name], stack))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", [name for name, text in PROGRAMS.items() if " dot(" in text or name in CONVOLUTIONS])
+def test_tiles_for_vectors_of_items_are_the_same(name: str, stack: str):
+    _check(*_compiled(PROGRAMS[name], stack, vectors=True))
+
+
+ROWS = {
+    "softmax": (SOFTMAX.replace("[3,5", "[8,8"), 8),
+    "means of their rows": (SOFTMAX.replace("[3,5", "[4,9"), 4),
+    "sums": (reduction("f32", "add", "24,64", "1", "2.5", "24"), 2),
+    "maxima of odd rows": (reduction("f32", "maximum", "64,37", "1", "-inf", "64"), 8),
+    "sums of complex numbers": (reduction("c64", "add", "32,40", "1", "(1,2)", "32"), 4),
+    "sums of bf16": (reduction("bf16", "add", "32,48", "1", "0", "32"), 4),
+    "truth values": (reduction("pred", "or", "64,36", "1", "false", "64"), 8),
+    "long rows": (reduction("f32", "add", "64,512", "1", "0", "64"), 2),
+    "too long rows": (reduction("f32", "add", "16,1024", "1", "0", "16"), 1),
+    "an odd number of rows": (reduction("f32", "add", "63,40", "1", "0", "63"), 1),
+}
+"""Name → (a row kernel, the rows that a group computes where items are vectors)."""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_group_computes_several_short_rows_where_items_are_vectors(name: str, stack: str):
+    text, together = ROWS[name]
+    for vectors in (True, False):
+        module, executable = _compiled(text, stack, vectors)
+        (entry,) = executable.entries.values()
+        assert entry.work.group.down == (together if vectors else 1)
+        _check(module, executable)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("order", ["{1}, rhs_contracting_dims={0}", "{0}, rhs_contracting_dims={1}"])
+def test_vectors_of_items_see_that_they_copy_neighbours(order: str, stack: str):
+    """No rest says which element an item copies."""
+    module = parse_module(product("64,64", "64,64", "64,64", f"lhs_contracting_dims={order}"))
+    (request,) = threads().compiler().run_hlo_passes(module, CompileOptions()).emitted
+    counts = []
+    for shape in (SPIRV.groups, replace(SPIRV.groups, vectors=False)):
+        options = EmitOptions(SPIRV.target, strict=True, by_element=True, group=shape)
+        text = emit_for(Flags.parse(stack))(request).emit([replace(request, partition=None)], options).llvm_ir
+        counts.append(len(re.findall(r" = [us]rem ", text)))
+    assert counts[1] - counts[0] >= 16, "one for each element of a side that an item copies"
+
+
+def _check(module, executable) -> None:
     assert any(entry.work.group is not None for entry in executable.entries.values()), "a kernel for groups"
     inputs = _inputs(module)
     for found, wanted in zip(executable.execute(inputs), evaluate(module, inputs), strict=True):
@@ -330,8 +381,9 @@ IN_PLACE = SOFTMAX.replace("ENTRY e {", "ENTRY e {").replace(
 )
 
 
+@pytest.mark.parametrize("together", [1, 8])
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_result_may_lie_on_the_operand_of_its_row(stack: str):
+def test_a_result_may_lie_on_the_operand_of_its_row(stack: str, together: int):
     """The plan puts the inner result on a temporary of the same size; no item reads what another has written."""
     text = IN_PLACE.replace(
         "p = f32[3,5,37] parameter(0)",
@@ -341,13 +393,15 @@ def test_a_result_may_lie_on_the_operand_of_its_row(stack: str):
         "ENTRY",
         "less { g = f32[] parameter(0)\n h = f32[] parameter(1)\n ROOT i = pred[] compare(g, h), direction=LT }\nENTRY",
     )
-    module, executable = _compiled(text, stack)
+    vectors = together > 1
+    module, executable = _compiled(text.replace("[3,5", "[8,8") if vectors else text, stack, vectors)
     plan = executable.plan
     shared = [r for r in plan.emitted if {*r.operands} & {*r.results}]
-    assert any(executable.entries[r.name].work.group is not None for r in shared), "a group's result on its operand"
+    groups = [group for r in shared if (group := executable.entries[r.name].work.group) is not None]
+    assert [group.down for group in groups] == [together], "a group's result on its operand"
     inputs = _inputs(module)
     (found,), (wanted,) = executable.execute(inputs), evaluate(module, inputs)
-    np.testing.assert_allclose(found, wanted, rtol=2e-6)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
 
 
 COLUMNS_IN_PLACE = """HloModule m, input_output_alias={ {}: (1, {}, may-alias) }

@@ -19,7 +19,8 @@ MOST = 1 << 40
 class DeviceKernel:
     """How a kernel is spread over work items, as in backends/accelerator/text.py. code: what its device loads.
 
-    flush_subnormals: whether the device counts them as zero.
+    flush_subnormals: whether the device counts them as zero. nanoseconds: that it keeps one processor busy, roughly; 0
+    if the file does not say.
     """
 
     symbol: str
@@ -31,6 +32,7 @@ class DeviceKernel:
     group: Grouped | None
     code: bytes
     flush_subnormals: bool
+    nanoseconds: int
 
 
 @dataclass(frozen=True, slots=True)
