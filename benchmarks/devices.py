@@ -150,8 +150,8 @@ def compare(name: str, stack: str, chosen: str) -> None:
 
 
 def launches(name: str) -> None:
-    """The cost of a launch of an empty kernel: in a row of programs, in one program, and by the driver's function alone
-    (called from Python, so its own work is less).
+    """The cost of a launch of an empty kernel: in a row of programs, which may run it on this thread, in one program on
+    the device's threads, and by the driver's function alone (called from Python, so its own work is less).
     """
     device = compiled(name, "ENTRY e { p = f32[8] parameter(0)\n ROOT r = f32[8] negate(p) }", "legacy")
     context = device.context()
@@ -174,11 +174,12 @@ def launches(name: str) -> None:
     print(f"launch            programs {programs * 1e3:.2f} us  in one program {one * 1e3:.2f} us", end="")
     if name == "opencl":
         stream, sizes = context.stream, (ctypes.c_size_t * 3)(8, 1, 1)
-        enqueue, kernel = stream.executor.device.clEnqueueNDRangeKernel, entry.kernel.handle.value
+        launch.enqueue(stream, context.bases)  # the kernel keeps its arguments
+        enqueue, kernel, queue = stream.executor.device.clEnqueueNDRangeKernel, entry.kernel.handle.value, stream.lend()
 
         def driver() -> None:
             for _ in range(1000):
-                enqueue(stream.queue, kernel, 3, None, sizes, sizes, 0, None, None)
+                enqueue(queue, kernel, 3, None, sizes, sizes, 0, None, None)
             stream.synchronize()
 
         (alone,) = in_turn(driver)

@@ -162,10 +162,14 @@ class OpenClStreamExecutor(DriverExecutor):
         def enqueue(stream: Queue, bases: Bases) -> None:
             assert isinstance(stream, OpenClStream)
             queue = stream.near() if near else stream.queue
-            if not stream.is_watched:
-                made.enqueue(queue, bases)
-                return
-            for row in rows:
-                stream.start_in(queue, row.kernel, row.dimensions, row.addresses(bases))
+            try:
+                if not stream.is_watched:
+                    made.enqueue(queue, bases)
+                    return
+                for row in rows:
+                    stream.start_in(queue, row.kernel, row.dimensions, row.addresses(bases))
+            finally:
+                if not near:
+                    stream.note_use()
 
         return enqueue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import functools
 import weakref
 from collections.abc import Callable, Sequence
@@ -67,12 +68,16 @@ def _sizes(dimensions: LaunchDimensions) -> tuple[Any, Any]:
 
 
 class OpenClStream(GatedStream):
-    """One queue of OpenCL, and one whose commands the calling thread runs."""
+    """One queue of OpenCL, and one whose commands the calling thread runs. A queue without commands is not waited for:
+    they are counted when their calls have returned, which no other thread can have relied on before.
+    """
 
     def __init__(self, executor: Any, queue: int):
         super().__init__(executor)
         self._device, self._context, self.queue = executor.device, executor.context, queue
         self._owner, self._near = executor, 0
+        self._numbers, self._uses, self._finished = itertools.count(1), 0, 0
+        self._is_lent = False
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
 
     def near(self) -> int:
@@ -83,15 +88,24 @@ class OpenClStream(GatedStream):
             weakref.finalize(self, self._device.clReleaseCommandQueue, self._near).atexit = False
         return self._near
 
+    def note_use(self) -> None:
+        """A command was enqueued. Each has a number of its own, so that threads which note theirs at once hide none."""
+        self._uses = next(self._numbers)
+
     def lend(self) -> int:
+        self._is_lent = True  # others enqueue what they like, whenever they like
         return self.queue
 
     def _finish(self) -> None:
-        check(self._device.clFinish(self.queue), "finish a queue")
+        uses = self._uses
+        if uses != self._finished or self._is_lent:
+            check(self._device.clFinish(self.queue), "finish a queue")
+            self._finished = uses
 
     def marker(self) -> Handle:
         event = c_void_p()
         check(self._device.clEnqueueMarkerWithWaitList(self.queue, 0, None, byref(event)), "enqueue a marker")
+        self.note_use()
         check(self._device.clFlush(self.queue), "start a queue")
         assert event.value is not None
         return Handle(self._device, event.value)
@@ -104,6 +118,7 @@ class OpenClStream(GatedStream):
         assert isinstance(marker, Handle)
         waited = (c_void_p * 1)(marker.value)
         check(self._device.clEnqueueBarrierWithWaitList(self.queue, 1, waited, None), "enqueue a barrier")
+        self.note_use()
 
     def _gate(self) -> Callable[[], object]:
         code = c_int32()
@@ -132,16 +147,19 @@ class OpenClStream(GatedStream):
         event = self._event()
         place = None if event is None else byref(event)
         code = self._device.clEnqueueMemcpyINTEL(self.queue, 0, to, source, size, 0, None, place)
+        self.note_use()
         self._enqueued(code, event, f"copy {size} bytes")
 
     def _fill(self, address: int, pattern: bytes, size: int) -> None:
         count, event = len(pattern), self._event()
         place = None if event is None else byref(event)
         code = self._device.clEnqueueMemFillINTEL(self.queue, address, pattern, count, size, 0, None, place)
+        self.note_use()
         self._enqueued(code, event, f"fill {size} bytes")
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
         self.start_in(self.queue, kernel, dimensions, addresses)
+        self.note_use()
 
     def start_in(self, queue: int, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
         """`start` in one of the two queues."""

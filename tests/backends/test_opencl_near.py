@@ -130,6 +130,45 @@ def test_what_was_handed_over_is_done_before():
     context.free()
 
 
+@needs_opencl
+def test_a_queue_is_waited_for_if_somebody_may_have_used_it(monkeypatch):
+    executor, calls = platform("opencl").executor(0), []
+    finish = executor.device.functions["clFinish"]
+    monkeypatch.setitem(executor.device.functions, "clFinish", lambda queue: calls.append(queue) or finish(queue))
+    stream, block, event = executor.create_stream(), executor.allocate(64), executor.create_event()
+    data = np.ones(16, np.float32)
+
+    def times(use) -> int:
+        use()
+        calls.clear()
+        stream.synchronize()
+        stream.synchronize()
+        return len(calls)
+
+    assert times(lambda: None) == 0
+    for use in (
+        lambda: stream.memcpy_from_host(block, data),
+        lambda: stream.memset(block, 1),
+        lambda: stream.record(event),
+        lambda: stream.wait_for(event),
+        lambda: stream.enqueue(lambda: None),
+    ):
+        assert times(use) == 1
+    assert times(stream.lend) == 2
+    executor.deallocate(block)
+
+
+@needs_opencl
+def test_launches_that_fail_are_waited_for_all_the_same(monkeypatch):
+    executable = compiled(1 << 22)
+    context = executable.context([np.ones(1 << 22, np.float32)])
+    monkeypatch.setattr(Launches, "enqueue", lambda *given: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        platform("opencl").executor(0).launches([launch(0)])(context.stream, context.bases)
+    assert context.stream._uses != context.stream._finished
+    context.free()
+
+
 @needs_near
 def test_threads_run_a_program_at_once_with_arguments_of_their_own():
     executable, failures = compiled(64), []
