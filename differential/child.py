@@ -34,10 +34,13 @@ LIMIT = 60.0
 JUDGING = 120.0
 """Seconds to read a case, and to judge its results: BUDGET of permitted.py, and more runs of the evaluator."""
 
-LATE, IDLE = 1.25, 3.0
-"""A process that has not ended a stack in place has so many times its time, of the processor; or so many times that, by
-the clock, if it waits for something.
+LATE, WAITING, STARVED = 1.25, 3.0, 30.0
+"""A process that has not ended a stack in place has LATE times its time, of the processor; by the clock, WAITING times
+that if it waits for something, and STARVED times if others have the processor.
 """
+
+IDLE = 0.02
+"""The part of a processor that a process uses at most if it waits for something."""
 
 MEMORY = 4 << 30
 """Bytes that a child may allocate."""
@@ -149,7 +152,8 @@ class Child:
         worked = processor_seconds(pid, 0.0)
         while not self._connection.poll(0.5):
             silent = time.monotonic() - since
-            if silent > IDLE * most or (silent > most and processor_seconds(pid, silent + worked) - worked > most):
+            used = processor_seconds(pid, silent + worked) - worked
+            if used > most or silent > (WAITING if used < IDLE * silent else STARVED) * most:
                 return False
         return True
 

@@ -176,15 +176,18 @@ def runs_of(
         elif patience is None:
             run = run_stack(module, inputs, stack, setting, shared)
         else:
-            with clock() as limited:
 
-                def allow(seconds: float, stack: str = stack, limited: Clock = limited) -> None:
-                    on_limit(stack, seconds)
-                    limited.allow(seconds)
+            def begin(limited: Clock, seconds: float, stack: str = stack) -> None:
+                on_limit(stack, seconds)
+                limited.allow(seconds)
 
-                allow(patience.whole)
-                of_run = patience.run(slowest)
-                run = run_stack(module, inputs, stack, setting, shared, partial(allow, of_run))
+            try:
+                with clock() as limited:
+                    begin(limited, patience.whole)
+                    on_run = partial(begin, limited, patience.run(slowest))
+                    run = run_stack(module, inputs, stack, setting, shared, on_run)
+            except TooLong as late:  # just when it had ended
+                run = Run(RunKind.HUNG, reason=late.reason)
         if run.kind is RunKind.RAN:
             slowest = max(run.seconds, slowest or 0.0)
         yield stack, run

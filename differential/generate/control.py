@@ -129,7 +129,7 @@ def conditional(grow: Grow) -> Callable[[Body, Op], Value]:
 
     def rule(body: Body, op: Op) -> Value:
         draw, wanted = body.source, _some(body, 2)
-        by_pred = draw.chance(40)
+        by_pred = draw.chance(60)
         count = 2 if by_pred else draw.integer(1, 3)
         results, operands, made = tuple_shape(*(w.instruction.shape for w in wanted)), [], []
         for _ in range(count):
@@ -140,7 +140,7 @@ def conditional(grow: Grow) -> Callable[[Body, Op], Value]:
             grow(inner, draw.integer(0, 3))
             root = inner.instruction(Op.TUPLE, [_carried(inner, w) for w in wanted], results)
             made.append(body.program.done(body.program.name("branch"), inner.instructions, root))
-        selector = body.of(D.PRED, ()) if by_pred else body.of(D.S32, ())
+        selector = _selector(body, D.PRED if by_pred else D.S32)
         how = (
             {"true_computation": made[0], "false_computation": made[1]}
             if by_pred
@@ -150,6 +150,13 @@ def conditional(grow: Grow) -> Callable[[Body, Op], Value]:
         return body.parts(whole, [_unknown(w) for w in wanted])[0]
 
     return rule
+
+
+def _selector(body: Body, dtype: DType) -> Value:
+    """A scalar, rather a parameter: a branch that passes know is taken before the program runs."""
+    if body.room and body.source.chance(70):
+        return body.parameter(dtype, ())
+    return body.of(dtype, ())
 
 
 # values that pass through

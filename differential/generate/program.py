@@ -196,6 +196,11 @@ class Body:
 
     # operands
 
+    @property
+    def room(self) -> bool:
+        """Whether there may be one more parameter."""
+        return self.entry and len(self.program.inputs) < MOST_PARAMETERS
+
     def any(self) -> Value:
         """One of the values, rather a late one; a new one if there is none."""
         if not self.values:
@@ -258,9 +263,8 @@ class Body:
     def fresh(self, dtype: DType, dims: Sequence[int]) -> Value:
         """A new value: a parameter, a constant, an iota or a scalar constant that is broadcast."""
         dims, size = tuple(dims), math.prod(dims)
-        room = self.entry and len(self.program.inputs) < MOST_PARAMETERS
-        kind = self.source.integer(0, 3 if room else 2)
-        if room and kind < 2:
+        kind = self.source.integer(0, 3 if self.room else 2)
+        if self.room and kind < 2:
             return self.parameter(dtype, dims)
         if kind == 2 and dims and dtype is not DType.PRED:
             most = max(dims) - 1

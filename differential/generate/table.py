@@ -134,7 +134,15 @@ GROW: dict[Op, Rule] = {
 _FAMILIES = tuple(f for f in sorted(WEIGHTS, key=lambda f: f is not Family.BINARY) for _ in range(WEIGHTS[f]))
 """Each family as often as its weight says; add, the simplest op, is the first of the first one."""
 
+TWICE = frozenset({Op.WHILE, Op.CONDITIONAL})
+"""Opcodes drawn twice as often as others of their family: they make the thunks and the host program."""
+
 _MEMBERS = {
-    family: tuple(op for op in sorted(GROW, key=lambda op: op is not Op.ADD) if OPSET[op].family is family)
+    family: tuple(
+        op
+        for op in sorted(GROW, key=lambda op: op is not Op.ADD)
+        if OPSET[op].family is family
+        for _ in range(1 + (op in TWICE))
+    )
     for family in WEIGHTS
 }

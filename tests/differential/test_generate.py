@@ -67,15 +67,20 @@ def test_types_ranks_and_forms():
 
 
 def test_patterns_that_passes_rewrite_are_drawn():
-    """Each pair of ops that place elements, integers by powers of two, products that read a transpose."""
+    """Pairs of ops that place elements, integers by powers of two, products that read a transpose; and branches that
+    only the run decides.
+    """
     found = Counter()
     for seed in range(1500):
         for i in draw_case(Seeded(seed)).module.entry.instructions:
             found.update({(i.opcode, o.opcode) for o in i.operands})
+            if i.opcode is Op.CONDITIONAL and i.operands[0].opcode is Op.PARAMETER:
+                found[Op.CONDITIONAL, i.operands[0].shape.dtype] += 1
             if i.opcode in SCALING and i.shape.dtype.is_integer and _is_power_of_two(i.operands[1]):
                 found[i.opcode] += 1
     assert min(found[b, a] for a in PLACING for b in PLACING) >= 3
     assert min(found[op] for op in SCALING) >= 3 and found[Op.DOT, Op.TRANSPOSE] >= 10
+    assert found[Op.CONDITIONAL, DType.PRED] >= 10 and found[Op.CONDITIONAL, DType.S32] >= 5
 
 
 def _is_power_of_two(x: Instruction) -> bool:
