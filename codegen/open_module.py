@@ -35,6 +35,10 @@ class OpenModule(Protocol):
     def assembly(self) -> str: ...
 
 
+LITTLE, JOIN = 1, "early-cse"
+"""LLVM's level for straight lines of calls, with the same registers as at its highest, and its passes."""
+
+
 @functools.cache
 def versions() -> str:
     """The versions of both LLVMs, a part of every cache key."""
@@ -42,14 +46,14 @@ def versions() -> str:
 
 
 @contextmanager
-def open_module(llvm_ir: str, target: Target, optimized: bool) -> Iterator[OpenModule]:
-    """Parse and verify a module for one thread. optimized: as of EmitOptions. Raises CodegenError."""
+def open_module(llvm_ir: str, target: Target, optimized: bool, straight: bool = False) -> Iterator[OpenModule]:
+    """Parse and verify a module for one thread. optimized, straight: as of EmitOptions. Raises CodegenError."""
     refuse_assembly(llvm_ir)
     if target.architecture not in GENERATORS:
         with compiler(target, optimized) as lent:
             yield _Lite(llvm_ir, target, lent)
         return
-    level = OPTIMIZED if optimized else 0
+    level = 0 if not optimized else LITTLE if straight else OPTIMIZED
     idle = _IDLE.setdefault((target, level), [])
     try:
         machine = idle.pop()
@@ -61,7 +65,7 @@ def open_module(llvm_ir: str, target: Target, optimized: bool) -> Iterator[OpenM
         except (CodegenError, UnicodeEncodeError) as error:
             raise wrong_ir(str(error)) from error
         try:
-            yield _Shared(module, f"default<O{level}>")
+            yield _Shared(module, JOIN if level == LITTLE else f"default<O{level}>")
         finally:
             module.close()
     finally:

@@ -127,7 +127,7 @@ def optimized(llvm_ir: str, options: EmitOptions) -> Iterator[OpenModule]:
     with ExitStack() as stack:
 
         def opened(text: str) -> OpenModule:
-            return stack.enter_context(open_module(text, options.target, options.optimized))
+            return stack.enter_context(open_module(text, options.target, options.optimized, options.straight))
 
         module, text = opened(prepare(llvm_ir, options)), None
         module.optimize()

@@ -146,9 +146,10 @@ class EmitOptions:
     intermediate IR, which adds about a quarter to MLIR's time. ranges: a kernel that may be split takes the steps that
     it computes, if its stack's loops can; code never depends on the number of threads. optimized: False leaves out
     LLVM's optimiser and selects instructions the fast way, for a program that runs once on little data: its code is
-    made in a tenth of the time, and is slow. No stack reads it. by_element: the outer shape of devices (ADR 65): a
-    step of a range is one element, or row, and is computed alone, without blocks, tiles and panels of neighbours.
-    metadata: names in METADATA (metadata.py) that the stacks give LLVM.
+    made in a tenth of the time, and is slow. straight: LLVM only joins equal values, and searches less, for a long line
+    of calls, in which there is nothing else to gain. No stack reads either. by_element: the outer shape of devices (ADR
+    65): a step of a range is one element, or row, and is computed alone, without blocks, tiles and panels of
+    neighbours. metadata: names in METADATA (metadata.py) that the stacks give LLVM.
     group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
     """
 
@@ -157,6 +158,7 @@ class EmitOptions:
     keep_stages: bool = False
     ranges: bool = False
     optimized: bool = True
+    straight: bool = False
     by_element: bool = False
     metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
     group: GroupShape | None = None

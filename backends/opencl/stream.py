@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import functools
+import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_size_t, c_uint64, c_void_p

@@ -147,7 +147,7 @@ def test_a_straight_line_is_compiled_the_fast_way_and_written_once(monkeypatch, 
         monkeypatch.setattr(room, "host_module", lambda *a, **k: written.append(0) or write(*a, **k))
     executable = compile_module(module, options=CompileOptions(cache=None, host_program="compiled"))
     assert executable.host_program == "compiled"
-    assert [options.optimized for options in used] == [not straight] and len(written) == (1 if straight else 2)
+    assert [options.straight for options in used] == [straight] and len(written) == (1 if straight else 2)
 
 
 @pytest.mark.parametrize("length, threads, aside", [(WORTH - 1, 2, False), (WORTH, 2, True), (WORTH, 1, False)])

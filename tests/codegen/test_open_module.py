@@ -1,5 +1,7 @@
 """Modules in libLLVM.so: the code is that of llvmlite, and errors are in words and leave the next module in peace."""
 
+from dataclasses import replace
+
 import llvmlite.binding as llvm
 import pytest
 
@@ -7,7 +9,7 @@ from ...codegen.errors import CodegenError
 from ...codegen.library_llvm import LibraryMachine, LibraryModule, library_version
 from ...codegen.llvm import VERSIONS, compiler, parse
 from ...codegen.open_module import open_module, versions
-from ...codegen.optimize import build_object, compile_object, object_key
+from ...codegen.optimize import assembly, build_object, compile_object, object_key
 from ...codegen.options import EmitOptions, Target
 from ...codegen.unlocked import emit_object, freed, run_passes
 
@@ -57,6 +59,34 @@ def test_the_code_is_that_of_llvmlite(level):
     with open_module(SUM, target, level > 0) as module:
         module.optimize()
         assert module.object() == expected
+
+
+CALLS = """
+declare void @f(ptr, ptr)
+define void @line(ptr %bases) {
+  %a = load ptr, ptr %bases
+  %at = getelementptr i8, ptr %bases, i64 8
+  %b = load ptr, ptr %at
+LINES  ret void
+}
+"""
+
+
+def test_of_a_straight_line_of_calls_the_same_code_is_made_with_less_work():
+    pair = (
+        "  %pN = getelementptr i8, ptr %a, i64 64\n  call void @f(ptr %pN, ptr %b)\n  call void @f(ptr %b, ptr %pN)\n"
+    )
+    lines = "".join(pair.replace("N", str(n)) for n in range(40))
+    text = CALLS.replace("LINES", lines)
+    options = EmitOptions(Target.level("x86-64-v3"))
+    few, most = (assembly(text, replace(options, straight=straight)) for straight in (True, False))
+
+    def moves(code):
+        return [line for line in code.splitlines() if "rsp" in line and "push" not in line and "pop" not in line]
+
+    assert few.count("f@PLT") == most.count("f@PLT") == 80 and len(few.splitlines()) <= len(most.splitlines()) + 8
+    assert len(moves(few)) <= len(moves(most)) + 2 < 20  # nothing is read from the stack for a call
+    assert object_key(text, replace(HOST, straight=True)) != object_key(text, HOST)
 
 
 def test_the_functions_of_a_module_have_names_and_blocks():
