@@ -290,6 +290,7 @@ def test_a_lost_device_is_one_line():
 
     Executor.device, Executor.usm = device, UsmMemory(device, 1, 0)
     stream = OpenClStream(Executor(), 7)
+    stream.note_use()
     for name, arguments in (("synchronize", ()), ("marker", ()), ("copy", (1, 2, 3))):
         with pytest.raises(BackendError, match="the device is lost"):
             getattr(stream, name)(*arguments)
