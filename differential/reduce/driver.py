@@ -71,7 +71,7 @@ class Reducer:
         self._begin = begin
         self._children: SimpleQueue[Child] = SimpleQueue()
         self._seen: set[bytes] = set()
-        self._start = 0.0
+        self._start = self._until = 0.0
         self.outcome: Outcome | None = None
         self.flaky = False
         self.before, self.text = self.best.size, self.best.text
@@ -85,6 +85,8 @@ class Reducer:
                 self._children.put(stack.enter_context(Child(self._begin)))
             self.outcome = self._confirmed(self.best)
             self.flaky = self.outcome.flaky
+            # The last confirmation takes no longer than this first one, and is a part of the time.
+            self._until = self._start + self.seconds - min(time.monotonic() - self._start, self.seconds / 2)
             self._patience = patience_with_smaller(self.outcome, self.limit_s)
             complete = not self.outcome.is_finding or self._rounds(pool)
             if self.progress.kept and not self.flaky:
@@ -136,7 +138,7 @@ class Reducer:
         """Try edits in order, several at once on the best case; False if time is up."""
         waiting: list[Edit] = []
         while True:
-            if time.monotonic() - self._start > self.seconds:
+            if time.monotonic() > self._until:
                 return False
             waiting += islice(edits, max(0, self.jobs - len(waiting)))
             if not waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,6 +93,27 @@ def test_the_best_case_survives_an_interrupt(monkeypatch):
     done = reducer.result()
     assert not done.complete and done.progress.kept == 3 and 5 < done.progress.size < reducer.before + 1
     assert done.outcome.blamed == ("mlir",)
+
+
+def test_the_last_confirmation_is_a_part_of_the_time(monkeypatch):
+    """Each takes 10 s here, and a candidate 1 s: the last one begins after 20 s of 30."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    fault = FAULTS["mlir-reduce-swaps-accumulator"]
+
+    class Slow(Here):
+        def outcome(self, *arguments, **options):
+            clock.now += 10.0
+            return super().outcome(*arguments, **options)
+
+        def outcome_like(self, *arguments):
+            clock.now += 1.0
+            return super().outcome_like(*arguments)
+
+    monkeypatch.setattr(driver, "Child", Slow)
+    monkeypatch.setattr(driver, "time", clock)
+    with planted(fault):
+        done = Reducer(replace(case_of_fault(fault), setting=UNCACHED), seconds=30).run()
+    assert not done.complete and done.progress.kept and 30 < done.seconds <= 32
 
 
 def test_no_time_gives_the_case_itself(monkeypatch):
