@@ -41,6 +41,7 @@ from .ranges import Steps, bounds, grouped
 FEW_TILES = 8  # of rows: up to this number, or of words, the tile's height divides the rows: one tile's code is enough
 LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
 DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a total
+LONG_DEPTH = 2 * DEPTH  # the same with many registers, whose machines have large second caches: XLA's depth, too
 WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
 PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
@@ -144,6 +145,8 @@ class Matmul:
         self.banded = precise or (self.narrow and not streams and self.depth.size > WHOLE_DEPTH)
         self.total = DType.F64 if precise else wide
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
+        if wide.is_float and not (precise or few_sums or few or self.narrow or few_registers):
+            block = LONG_DEPTH
         self.streams = streams and not self.banded
         self.later = False  # whether tiles fetch the next block of B, not the next rows
         if self.streams:
