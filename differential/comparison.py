@@ -166,8 +166,12 @@ def _near_in_plane(parts: list[tuple[np.ndarray, np.ndarray]], dtype: DType, bou
     with np.errstate(all="ignore"):
         size = np.hypot(er, ei)
         near = finite & (np.hypot(ar - er, ai - ei) <= _allowed(size, finite, dtype, bound))
-    if bound.ulp >= POWER_ULP:  # a power that overflows may have been turned by any angle before
-        near |= (np.isinf(ar) | np.isinf(ai)) & (np.isinf(er) | np.isinf(ei))
+    if bound.ulp >= POWER_ULP:
+        # A power that overflows may have been turned by any angle before, and one of an infinite number by none that
+        # is known: x² may be x·x, which is infinite where exp(2·log x) is NaN.
+        endless = [np.isinf(r) | np.isinf(i) for r, i in ((ar, ai), (er, ei))]
+        nothing = [np.isnan(r) & np.isnan(i) for r, i in ((ar, ai), (er, ei))]
+        near |= (endless[0] | nothing[0]) & (endless[1] | nothing[1]) & (endless[0] | endless[1])
     return np.asarray(near)
 
 

@@ -168,6 +168,10 @@ def test_an_overflowed_power_has_no_direction():
     assert not compare_within(one, other, DType.C64, Bound(ulp=op_ulp(Op.EXPONENTIAL, DType.C64))).agrees
     finite = np.array([3e38 + 3e38j], np.complex64)
     assert not compare_within(one, finite, DType.C64, power).agrees
+    nothing = np.array([complex(np.nan, np.nan)], np.complex64)  # exp(2·log x) of x = -inf, whose x·x is infinite
+    assert compare_within(one, nothing, DType.C64, power).agrees
+    assert not compare_within(nothing, finite, DType.C64, power).agrees
+    assert not compare_within(one, nothing, DType.C64, Bound(ulp=op_ulp(Op.EXPONENTIAL, DType.C64))).agrees
 
 
 def test_powers_are_allowed_what_a_rounded_logarithm_turns():
