@@ -4,10 +4,12 @@ values (elements.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 from mlir.dialects import arith, math
 
 from ..hlo.dtypes import DType
@@ -53,6 +55,16 @@ _ZEROS_BELOW = frozenset({Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
 """Exact ops that make -0 of a negative number."""
 
 
+_TO_INTEGERS = _ZEROS_BELOW | {Op.FLOOR}
+
+
+@functools.cache
+def _lacks_integers(dtype: DType) -> bool:
+    """Whether a type of floats does not have each integer next to one of its numbers: 16 behind 15.5, or 0."""
+    about = ml_dtypes.finfo(dtype.numpy)
+    return not float(about.max).is_integer() or dtype is DType.F8E8M0FNU
+
+
 def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     """The result of one elementwise node, rounded or wrapped to its type."""
     row = EMIT[node.opcode]
@@ -62,7 +74,7 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     dtype = node.output.dtype
     if isinstance(result, tuple):
         return result
-    if dtype in ROUNDED and not row.exact:
+    if dtype in ROUNDED and (not row.exact or (node.opcode in _TO_INTEGERS and _lacks_integers(dtype))):
         return round_to(b, dtype, result)
     if node.opcode in _ZEROS_BELOW and dtype in NARROW and NARROW[dtype].negative_zero_is_nan:
         return b.op("arith.addf", result, b.f32(0.0))  # the type's only zero is +0

@@ -134,3 +134,29 @@ ENTRY e {{
 """,
         [values],
     )
+
+
+EXACT = ("abs", "negate", "ceil", "floor", "round-nearest-afz", "round-nearest-even", "sign")
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_what_is_exact_in_wider_floats_is_rounded_where_the_type_lacks_it(kind):
+    """Every number. f8e3m4 ends at 15.5, so ceil of that is infinite, and f8e8m0fnu has no zero and no signs: nothing
+    else may be seen behind the op in the same kernel.
+    """
+    dtype = BY_NAME[kind]
+    x = np.arange(1 << dtype.bits, dtype=np.uint8).view(dtype.numpy)
+    lines = [f"  v{n} = {kind}[{x.size}] {op}(p)" for n, op in enumerate(EXACT)]
+    lines += [f"  w{n} = f32[{x.size}] convert(v{n})" for n in range(len(EXACT))]
+    shape = ", ".join([f"f32[{x.size}]"] * len(EXACT))
+    names = ", ".join(f"w{n}" for n in range(len(EXACT)))
+    text = "\n".join([
+        "HloModule m",
+        "ENTRY e {",
+        f"  p = {kind}[{x.size}] parameter(0)",
+        *lines,
+        f"  ROOT t = ({shape}) tuple({names})",
+        "}",
+        "",
+    ])  # fmt: skip
+    check(text, [x])
