@@ -3,7 +3,6 @@
 On a GPU it is the conformance suite, too (test_opencl.py runs it on OpenCL, test_gpus.py on a driver that records).
 """
 
-import functools
 import gc
 import math
 import mmap
@@ -13,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ...backends.accelerator.build import build_device_code
 from ...backends.conformance import BackendConformance
 from ...backends.device import BackendError, KernelSpec
 from ...backends.registry import platform
@@ -23,35 +21,10 @@ from ...formats.text.parser import parse_module
 from ...migration.choose import emit_for
 from ...migration.flags import Flags
 from ..support.corpus import DEEP
-from ..support.device_programs import PLATFORMS, SOFTMAX, compiled, without
+from ..support.device_programs import PLATFORMS, SOFTMAX, compiled, negated, without
 
 devices = pytest.mark.parametrize("name", [pytest.param(name, marks=without(name)) for name in PLATFORMS])
 stacks = pytest.mark.parametrize("stack", ["legacy", "mlir"])
-
-NEGATED = """{declarations}
-define {kernel}void @negated(ptr addrspace(1) %x, ptr addrspace(1) %y) {{
-{item}  br label %next
-next:
-  %n = phi i64 [ %item, %0 ], [ %m, %next ]
-  %a = getelementptr float, ptr addrspace(1) %x, i64 %n
-  %v = load float, ptr addrspace(1) %a, align 4
-  %w = fneg float %v
-  %b = getelementptr float, ptr addrspace(1) %y, i64 %n
-  store float %w, ptr addrspace(1) %b, align 4
-  %m = add i64 %n, 1
-  %more = icmp ult i64 %m, 8
-  br i1 %more, label %next, label %end
-end:
-  ret void
-}}
-"""
-
-
-@functools.cache
-def negated(name: str) -> KernelSpec:
-    target = platform(name).executor(0).code_target
-    text = NEGATED.format(declarations=target.declarations, kernel=target.kernel, item=target.item)
-    return KernelSpec("negated", build_device_code(text, target, None), 2)
 
 
 class _OnCard(BackendConformance):

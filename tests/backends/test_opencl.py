@@ -1,6 +1,5 @@
 """The platform opencl: the conformance suite with each stack, errors in one line, memory, caches."""
 
-import functools
 import gc
 import struct
 from dataclasses import replace
@@ -10,8 +9,6 @@ import pytest
 
 from ...backends.accelerator import build
 from ...backends.accelerator import compiler as compiler_of_devices
-from ...backends.accelerator.build import build_device_code
-from ...backends.accelerator.targets import SPIRV
 from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
 from ...backends.device import BackendError, KernelSpec, LaunchDimensions
@@ -24,46 +21,21 @@ from ...formats.text.parser import parse_module
 from ...migration.choose import emit_for
 from ...migration.flags import Flags
 from ...migration.stacks import STACKS
-from ..support.device_programs import SOFTMAX, compiled
+from ..support.device_programs import SOFTMAX, compiled, negated
 
 pytestmark = pytest.mark.skipif(not devices()[0], reason=f"platform opencl: {devices()[1]}")
-
-NEGATED = """
-define spir_kernel void @negated(ptr addrspace(1) %x, ptr addrspace(1) %y) {
-  %i = call spir_func i64 @_Z13get_global_idj(i32 0)
-  br label %next
-next:
-  %n = phi i64 [ %i, %0 ], [ %m, %next ]
-  %a = getelementptr float, ptr addrspace(1) %x, i64 %n
-  %v = load float, ptr addrspace(1) %a, align 4
-  %w = fneg float %v
-  %b = getelementptr float, ptr addrspace(1) %y, i64 %n
-  store float %w, ptr addrspace(1) %b, align 4
-  %m = add i64 %n, 1
-  %more = icmp ult i64 %m, 8
-  br i1 %more, label %next, label %end
-end:
-  ret void
-}
-declare spir_func i64 @_Z13get_global_idj(i32)
-"""
-
-
-@functools.cache
-def _negated() -> KernelSpec:
-    return KernelSpec("negated", build_device_code(NEGATED, SPIRV, None), 2)
 
 
 class TestLegacy(BackendConformance):
     platform = "opencl"
     emit_for = staticmethod(emit_for(Flags.parse("legacy")))
-    kernel = property(lambda self: _negated())
+    kernel = property(lambda self: negated("opencl"))
 
 
 class TestMlir(BackendConformance):
     platform = "opencl"
     emit_for = staticmethod(emit_for(Flags.parse("mlir")))
-    kernel = property(lambda self: _negated())
+    kernel = property(lambda self: negated("opencl"))
 
 
 def _compiled(stack="legacy", cache=None):
@@ -118,7 +90,7 @@ def test_code_that_is_no_program_is_one_line(code):
 
 
 def test_a_kernel_that_is_not_there_is_one_line():
-    spec = _negated()
+    spec = negated("opencl")
     executor = platform("opencl").executor(0)
     with pytest.raises(BackendError, match="find the kernel other: INVALID_KERNEL_NAME"):
         executor.load_kernel(KernelSpec("other", spec.code, 2))

@@ -5,13 +5,16 @@ PROGRAM has a loop, a constant, and a call of a library; SOFTMAX is one kernel o
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 
 import numpy as np
 import pytest
 
+from ...backends.accelerator.build import build_device_code
 from ...backends.base import CompileOptions
 from ...backends.cuda.dialect import CUDA
+from ...backends.device import KernelSpec
 from ...backends.registry import platform, status
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
@@ -68,6 +71,33 @@ ENTRY e {
 def inputs():
     rng = np.random.default_rng(0)
     return [rng.normal(size=(64, 33)).astype(np.float32), rng.normal(size=(4, 16)).astype(np.float32)]
+
+
+NEGATED = """{declarations}
+define {kernel}void @negated(ptr addrspace(1) %x, ptr addrspace(1) %y) {{
+{item}  br label %next
+next:
+  %n = phi i64 [ %item, %0 ], [ %m, %next ]
+  %a = getelementptr float, ptr addrspace(1) %x, i64 %n
+  %v = load float, ptr addrspace(1) %a, align 4
+  %w = fneg float %v
+  %b = getelementptr float, ptr addrspace(1) %y, i64 %n
+  store float %w, ptr addrspace(1) %b, align 4
+  %m = add i64 %n, 1
+  %more = icmp ult i64 %m, 8
+  br i1 %more, label %next, label %end
+end:
+  ret void
+}}
+"""
+
+
+@functools.cache
+def negated(name: str) -> KernelSpec:
+    """Code of a platform that writes the negatives of 8 numbers."""
+    target = platform(name).executor(0).code_target
+    text = NEGATED.format(declarations=target.declarations, kernel=target.kernel, item=target.item)
+    return KernelSpec("negated", build_device_code(text, target, None), 2)
 
 
 def targets():
