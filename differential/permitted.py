@@ -141,10 +141,13 @@ class _Choices:
             return lambda *operands: self._summed(i, run, self._due(i, operands))
         given = join(self.errors.get(o, NONE) for o in i.operands)
         if own := own_error(i, given):
-            turned = self._turned if i.opcode is Op.POWER and i.shape.dtype.is_complex else _as_it_is
-            return lambda *operands: turned(
-                self._signed(self._off(run(*self._due(i, operands)), own), operands), operands
-            )
+            is_turned = i.opcode is Op.POWER and i.shape.dtype.is_complex
+
+            def inexact(*operands: Any) -> Any:
+                value = self._signed(self._off(run(*self._due(i, operands)), own), operands)
+                return self._turned(value, operands) if is_turned else value
+
+            return inexact
         if i.opcode in _FOLDS:
             steps = max(0.0, self.errors.get(i, NONE).relative - given.due)
             return lambda *operands: self._off(run(*self._due(i, operands)), steps)
@@ -301,10 +304,6 @@ _ORDERS = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
-
-
-def _as_it_is(value: Any, operands: Sequence[Any]) -> Any:
-    return value
 
 
 def _flushing(run: Run) -> Run:

@@ -48,7 +48,11 @@ def libdevice() -> Path | None:
 
 def library_key(text: str, target: DeviceTarget) -> str:
     """What the code of a module depends on beyond its text: the library that it is linked with. A part of its key."""
-    file = libdevice() if target.library and functions_of_c(text) else None
+    return _digest(libdevice()) if target.library and functions_of_c(text) else ""
+
+
+@functools.cache
+def _digest(file: Path | None) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file is not None else ""
 
 
@@ -72,5 +76,7 @@ def link_library(module: llvm.ModuleRef, context: llvm.ContextRef, called: list[
 
 def with_names_of_library(text: str, called: list[str]) -> str:
     """The module that calls the library's functions."""
+    if not called:
+        return text
     names = "|".join(map(re.escape, called))
     return re.sub(rf'@(?:"({names})"|({names}))(?=\()', lambda f: f"@{PREFIX}{f.group(1) or f.group(2)}", text)

@@ -26,13 +26,13 @@ def emit(text: str, target: DeviceTarget) -> bytes:
 
 def prepared(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """The module whose code is emitted."""
+    context, called = llvm.create_context(), []
     if not target.libm:
         text = with_exact_remainders(text)
-    called = [] if target.libm else functions_of_c(text)
-    context = llvm.create_context()
-    module = parse(contractible(with_names_of_library(text, called) if called else text), context)
-    module.triple, module.data_layout = target.target.triple, str(machine.target_data)
+        called = functions_of_c(text)
+    module = parse(contractible(with_names_of_library(text, called)), context)
     if called:
+        module.triple, module.data_layout = target.target.triple, str(machine.target_data)
         link_library(module, context, called, target)
     module = optimized(module, target, machine)
     plain = _SCOPES.sub("", str(module))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...hlo.opcodes import Op
 from ...planning.partition import finest_partition
 from ...planning.plan import KernelRequest
+from .targets import MOST_ITEMS
 from .text import Work
 
 MOST_SCRATCH = 64 << 20
@@ -16,9 +17,6 @@ MOST_SCRATCH = 64 << 20
 
 FAR = 16
 """Elements in a row from which on neighbouring rows have no cache line in common."""
-
-MOST_ITEMS = 1 << 31
-
 
 SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE, Op.TRANSPOSE})
 """Ops whose elements groups of items may compute together."""

@@ -67,6 +67,9 @@ def _place(step: str, across: str, down: str) -> tuple[str, str, str]:
     return found[0], found[1], found[2]
 
 
+MOST_ITEMS = 1 << 31
+"""Of a launch."""
+
 LANES = 16
 """Items side by side on a CPU that makes a vector of them. Their number and that of the vector are told apart, so that
 LLVM finds neighbours behind the rests and quotients by which a kernel knows where its element is; or a vector gathers.
@@ -84,7 +87,7 @@ SPIRV = DeviceTarget(
     function="spir_func ",
     item=f"""\
   %lane = call spir_func noundef range(i64 0, {LANES}) i64 @_Z13get_global_idj(i32 0)
-  %vector = call spir_func noundef range(i64 0, {(1 << 31) // LANES}) i64 @_Z13get_global_idj(i32 1)
+  %vector = call spir_func noundef range(i64 0, {MOST_ITEMS // LANES}) i64 @_Z13get_global_idj(i32 1)
   %before = mul nuw nsw i64 %vector, {LANES}
   %item = add nuw nsw i64 %before, %lane
 """,

@@ -31,28 +31,32 @@ class _OnCard(BackendConformance):
     kernel = property(lambda self: negated(self.platform))
 
 
-@without("cuda")
-class TestCudaByLegacy(_OnCard):
-    platform = "cuda"
+class _ByLegacy(_OnCard):
     emit_for = staticmethod(emit_for(Flags.parse("legacy")))
 
 
+class _ByMlir(_OnCard):
+    emit_for = staticmethod(emit_for(Flags.parse("mlir")))
+
+
 @without("cuda")
-class TestCudaByMlir(_OnCard):
+class TestCudaByLegacy(_ByLegacy):
     platform = "cuda"
-    emit_for = staticmethod(emit_for(Flags.parse("mlir")))
+
+
+@without("cuda")
+class TestCudaByMlir(_ByMlir):
+    platform = "cuda"
 
 
 @without("rocm")
-class TestRocmByLegacy(_OnCard):
+class TestRocmByLegacy(_ByLegacy):
     platform = "rocm"
-    emit_for = staticmethod(emit_for(Flags.parse("legacy")))
 
 
 @without("rocm")
-class TestRocmByMlir(_OnCard):
+class TestRocmByMlir(_ByMlir):
     platform = "rocm"
-    emit_for = staticmethod(emit_for(Flags.parse("mlir")))
 
 
 def softmax(x):

@@ -21,8 +21,9 @@ from ...hlo.verify.verifier import verify
 from ...migration.choose import emit_for
 from ...migration.flags import Flags
 from ...thunks.wire.program import read_program
+from ..support.device_programs import without
 
-needs_opencl = pytest.mark.skipif(not devices()[0], reason=f"platform opencl: {devices()[1]}")
+needs_opencl = without("opencl")
 needs_near = pytest.mark.skipif(
     not devices()[0] or not devices()[0][0].runs_near, reason="the OpenCL device runs no kernel on the calling thread"
 )
