@@ -18,6 +18,7 @@ rules leave one:
   either sign, as C leaves it open for some of them.
 - A complex power has any direction that a few ulp of its angle, c·arg x + d·log |x|, turn it to. Where the angle is
   large, that is every direction.
+- A maximum or minimum passes a subnormal on, or 0: LLVM returns the operand itself beside a constant that is neutral.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
@@ -35,14 +36,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..evaluator.evaluator import evaluate
+from ..evaluator.evaluator import evaluate, flushing_subnormals
 from ..hlo.dtypes import FROM_NUMPY, DType
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.opset import OPSET
 from ..hlo.opset_rows import ALGORITHM_ULP, Family
-from .bounds import NONE, Bound, Error, Tolerance, errors_of_each, folded, join, op_ulp, own_error
+from .bounds import NONE, Bound, Error, Tolerance, errors_of_each, fold_region, folded, join, op_ulp, own_error
 from .comparison import disagreeing
 from .fold_lengths import fold_length, largest_operand
 from .sums import CHOICES, FINITE, Sums, is_sum, sum_of
@@ -137,6 +138,8 @@ class _Choices:
             return self._compared(i, run)
         if self.number % 2 and i.opcode in _FOLDED and i.operands[0].shape.dtype in _NARROW:
             run = _flushing(run)
+        if self.number % 2 and _is_extremum(i):
+            run = _keeping(run)
         if is_sum(i):
             return lambda *operands: self._summed(i, run, self._due(i, operands))
         given = join(self.errors.get(o, NONE) for o in i.operands)
@@ -150,6 +153,8 @@ class _Choices:
             return inexact
         if i.opcode in _FOLDS:
             steps = max(0.0, self.errors.get(i, NONE).relative - given.due)
+            if not steps:
+                return lambda *operands: run(*self._due(i, operands))
             return lambda *operands: self._off(run(*self._due(i, operands)), steps)
         if OPSET[i.opcode].family is Family.LINALG:
             return lambda *operands: self._computed(i, run, self._due(i, operands))
@@ -296,6 +301,7 @@ _FOLDED = frozenset({Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER, 
 """Ops that LLVM computes in the narrow type itself where operands are constants."""
 
 _FOLDS = (Op.REDUCE, Op.REDUCE_WINDOW, Op.SCAN, Op.SCATTER, Op.SELECT_AND_SCATTER)
+_EXTREMA = (Op.MAXIMUM, Op.MINIMUM, Op.CLAMP)
 _ORDERS = {
     "EQ": np.equal,
     "NE": np.not_equal,
@@ -304,6 +310,21 @@ _ORDERS = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
+
+
+def _is_extremum(i: Instruction) -> bool:
+    """Whether an op on floats is a maximum or minimum, or makes many into one by it."""
+    if i.opcode in _FOLDS:
+        return fold_region(i).root.opcode in _EXTREMA
+    return i.opcode in _EXTREMA and i.shape.dtype.is_float
+
+
+def _keeping(run: Run) -> Run:
+    def kept(*operands: Any) -> Any:
+        with flushing_subnormals(False):
+            return run(*operands)
+
+    return kept
 
 
 def _flushing(run: Run) -> Run:

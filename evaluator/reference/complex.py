@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .float_environment import is_flushing
 from .libm import libm
 from .rounding import rounded
 
@@ -35,7 +36,15 @@ def _wide(x: Array) -> Array:
 
 
 def _narrow(x: Array, dtype: np.dtype) -> Array:
-    """The inverse of `_wide`; flushes numbers that are subnormal in the narrower type."""
+    """The inverse of `_wide`; flushes what would be subnormal in the narrower type if its exponent had no limit.
+
+    As processors do. The largest subnormal is rounded to the least normal number where half a unit is missing to it;
+    with the bits of a normal number, that result is still too small.
+    """
+    if is_flushing():
+        info, one = np.finfo(dtype), x.dtype.type(1)
+        too_small = np.abs(x) < (one - one * info.epsneg / 2) * info.smallest_normal
+        x = np.where(too_small, np.copysign(0 * one, x), x)
     return x.astype(dtype) * dtype.type(1)
 
 

@@ -33,29 +33,29 @@ def _libm() -> ctypes.CDLL:
 
 @contextmanager
 def flushing_subnormals(enabled: bool = True) -> Iterator[None]:
-    """Flush subnormals to zero in this thread inside the block."""
+    """Flush subnormals to zero in this thread inside the block, or keep them there, whatever holds around it."""
     before = is_flushing()
     _STATE.flushing = enabled
     try:
-        with _control_register(enabled):
+        with _control_register(enabled, before):
             yield
     finally:
         _STATE.flushing = before
 
 
 @contextmanager
-def _control_register(enabled: bool) -> Iterator[None]:
+def _control_register(enabled: bool, before_it: bool) -> Iterator[None]:
     word_and_bits = _CONTROL.get(platform.machine())
-    if not enabled or word_and_bits is None or not sys.platform.startswith("linux"):
+    if enabled is before_it or word_and_bits is None or not sys.platform.startswith("linux"):
         yield
         return
     libm = _libm()
     word, bits = word_and_bits
-    before, flushed = (ctypes.c_uint32 * 16)(), (ctypes.c_uint32 * 16)()
+    before, inside = (ctypes.c_uint32 * 16)(), (ctypes.c_uint32 * 16)()
     libm.fegetenv(before)
-    ctypes.memmove(flushed, before, ctypes.sizeof(before))
-    flushed[word] |= bits
-    libm.fesetenv(flushed)
+    ctypes.memmove(inside, before, ctypes.sizeof(before))
+    inside[word] = inside[word] | bits if enabled else inside[word] & ~bits
+    libm.fesetenv(inside)
     try:
         yield
     finally:

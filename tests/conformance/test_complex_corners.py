@@ -333,3 +333,15 @@ def test_a_matrix_product_keeps_its_infinities(dtype: str):
     if installed():
         found = differences(XlaExecutable(text).execute(inputs)[0], expected, Closeness())
         assert set(found.reshape(-1)) == {"", "NaN"}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_rounding_lifts_to_the_least_normal_number_is_flushed():
+    """The quotient has an imaginary part of that number times 1 − 2⁻⁵²: too small, with the bits of a normal number."""
+    text = "HloModule m\nENTRY e { y = c128[1] parameter(0)\n x = c128[1] parameter(1)\n ROOT r = c128[1] atan2(y, x) }"
+    inputs = [np.array([complex(2, np.finfo(np.float64).smallest_normal)]), np.array([-2j])]
+    results = {stack: run_stack(text, stack, inputs)[0] for stack in STACKS}
+    if installed():
+        results["xla"] = XlaExecutable(text).execute(inputs)[0]
+    for stack, actual in results.items():
+        assert np.allclose(actual, np.pi + 355.2379300369378j, rtol=1e-14), stack

@@ -475,3 +475,27 @@ def test_a_platform_that_keeps_subnormals_may_have_what_it_makes_of_them(op, kep
 def test_gpus_keep_subnormals():
     names = ["legacy@cuda", "mlir@rocm", "cuda", "legacy@opencl", "host", "legacy", "evaluator", "xla", "c"]
     assert [name for name in names if keeps_subnormals(name)] == ["legacy@cuda", "mlir@rocm", "cuda"]
+
+
+@pytest.mark.parametrize("made", [
+    "ROOT m = f32[2] minimum(x, w)",
+    "ROOT m = f32[2] clamp(x, x, w)",
+    "ROOT m = f32[2] reduce-window(x, inf), window={size=1}, to_apply=least",
+    "ROOT m = f32[2] reduce(x1, inf), dimensions={1}, to_apply=least",
+])  # fmt: skip
+def test_an_extremum_passes_a_subnormal_on_or_zero(made):
+    """XLA and both stacks return what meets a constant infinity as it is; the power is NaN of it, and 1 of zero."""
+    text = f"""HloModule m
+    least {{ a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT m = f32[] minimum(a, b) }}
+    ENTRY e {{ x = f32[2] parameter(0)
+      x1 = f32[2,1] reshape(x)
+      inf = f32[] constant(inf)
+      w = f32[2] broadcast(inf), dimensions={{}}
+      {made.removeprefix("ROOT ")}
+      ROOT p = f32[2] power(m, x) }}
+    """
+    inputs = [np.array([-1e-40, -2e-40], np.float32)]
+    assert permits(text, inputs, 1.0) and permits(text, inputs, NAN)
+    assert not permits(text, inputs, 0.0) and not permits(text, inputs, INF)
