@@ -128,8 +128,13 @@ def conditional(grow: Grow) -> Callable[[Body, Op], Value]:
     """The rule of conditional: by a pred or by an index; branches of an array or of a tuple of them."""
 
     def rule(body: Body, op: Op) -> Value:
-        draw, wanted = body.source, _some(body, 2)
+        draw = body.source
         by_pred = draw.chance(60)
+        selector = _selector(body, D.PRED if by_pred else D.S32)
+        before = len(body.values)
+        if draw.chance(50):
+            grow(body, draw.integer(1, 3))
+        wanted = [*_some(body, 2), *body.values[before:][-1:]]
         count = 2 if by_pred else draw.integer(1, 3)
         results, operands, made = tuple_shape(*(w.instruction.shape for w in wanted)), [], []
         for _ in range(count):
@@ -137,10 +142,9 @@ def conditional(grow: Grow) -> Callable[[Body, Op], Value]:
             operands.append(body.tupled(given))
             inner = _inner(body)
             _state(inner, operands[-1].shape, given)
-            grow(inner, draw.integer(0, 3))
+            grow(inner, draw.integer(0, 4))
             root = inner.instruction(Op.TUPLE, [_carried(inner, w) for w in wanted], results)
             made.append(body.program.done(body.program.name("branch"), inner.instructions, root))
-        selector = _selector(body, D.PRED if by_pred else D.S32)
         how = (
             {"true_computation": made[0], "false_computation": made[1]}
             if by_pred
@@ -153,10 +157,20 @@ def conditional(grow: Grow) -> Callable[[Body, Op], Value]:
 
 
 def _selector(body: Body, dtype: DType) -> Value:
-    """A scalar, rather a parameter: a branch that passes know is taken before the program runs."""
-    if body.room and body.source.chance(70):
+    """A scalar, rarely one that passes know: they take such a branch before the program runs.
+
+    Half of them are computed, so that their memory is taken again.
+    """
+    if body.room and body.source.chance(40):
         return body.parameter(dtype, ())
-    return body.of(dtype, ())
+    if body.source.chance(30):
+        return body.of(dtype, ())
+    x, y = body.of(D.S32, ()), body.of(D.S32, ())
+    read = (x.instruction, y.instruction)
+    if dtype is D.PRED:
+        direction = body.source.choice(("LT", "EQ", "NE", "GE"))
+        return body.keep(body.instruction(Op.COMPARE, read, Shape(dtype), direction=direction))
+    return body.keep(body.instruction(Op.SUBTRACT, read, Shape(dtype)))
 
 
 # values that pass through

@@ -52,6 +52,9 @@ GIVEN = frozenset({Op.CONSTANT, Op.BROADCAST, Op.IOTA})
 """Opcodes of values that passes know: an op on one and a constant is folded, not rewritten."""
 SCALING = (Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER)
 COMPLEX = (Op.COMPLEX, Op.REAL, Op.IMAG)
+CHOOSING = (Op.CONDITIONAL,)
+RUNNING = (Op.CONDITIONAL, Op.WHILE)
+"""What the thunks and the host program run; the passes leave few of those that are drawn by weight."""
 
 READ_BY: tuple[tuple[int, tuple[Op, ...], tuple[Op, ...]], ...] = (
     (5, PLACING, PLACING),
@@ -64,6 +67,8 @@ READ_BY: tuple[tuple[int, tuple[Op, ...], tuple[Op, ...]], ...] = (
     (3, SPLAT, SCALING),
     (2, DECIDING, (*DECIDING, Op.XOR)),
     (1, COMPLEX, COMPLEX),
+    (2, CHOOSING, (*RUNNING, *FOLDING, *PLACED)),
+    (2, (*FOLDING, *PLACED, *RUNNING), CHOOSING),
 )
 """(Weight, opcodes, those that read their results). Passes rewrite such pairs, or fuse them into one kernel."""
 
@@ -133,8 +138,8 @@ def _read(body: Body, op: Op) -> list[Value]:
     made: list[Value] = []
     for _ in range(body.source.choice((1, 2, 2))):
         with body.source.part():
-            if made and made[0].instruction.operands:
-                read = made[0].instruction.operands[0].shape
+            read = made[0].instruction.operands[0].shape if made and made[0].instruction.operands else None
+            if read is not None and read.is_array:
                 body.preferred = [body.fresh(read.dtype, read.dims)]
             if grow_op(body, op):
                 made.append(body.values[-1])

@@ -234,9 +234,9 @@ BELOW: tuple[Fault, ...] = (
         ],
     ),
     Fault(
-        "plan-branch-results-overlap",
+        "plan-selector-dies-early",
         "lifetime",
-        "the results of a conditional are dead at its end",
+        "the selector of a conditional is dead before the conditional",
         _BOTH,
         ("buffer reuse", "thunks"),
         [Edit("planning.liveness", "_Walker.conditional", "self.touch(self.leaves[i.operands[0]])", "pass")],

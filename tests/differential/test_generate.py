@@ -1,6 +1,7 @@
 """The generator of programs: they are valid, cover the opset, come again from their blobs, and shrink."""
 
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
@@ -74,13 +75,15 @@ def test_patterns_that_passes_rewrite_are_drawn():
     for seed in range(1500):
         for i in draw_case(Seeded(seed)).module.entry.instructions:
             found.update({(i.opcode, o.opcode) for o in i.operands})
-            if i.opcode is Op.CONDITIONAL and i.operands[0].opcode is Op.PARAMETER:
+            if i.opcode is Op.CONDITIONAL and i.operands[0].opcode in (Op.PARAMETER, Op.COMPARE, Op.SUBTRACT):
                 found[Op.CONDITIONAL, i.operands[0].shape.dtype] += 1
+                found[Op.CONDITIONAL, i.operands[0].opcode is Op.PARAMETER] += 1
             if i.opcode in SCALING and i.shape.dtype.is_integer and _is_power_of_two(i.operands[1]):
                 found[i.opcode] += 1
     assert min(found[b, a] for a in PLACING for b in PLACING) >= 3
     assert min(found[op] for op in SCALING) >= 3 and found[Op.DOT, Op.TRANSPOSE] >= 10
     assert found[Op.CONDITIONAL, DType.PRED] >= 10 and found[Op.CONDITIONAL, DType.S32] >= 5
+    assert found[Op.CONDITIONAL, True] >= 5 and found[Op.CONDITIONAL, False] >= 5
 
 
 def _is_power_of_two(x: Instruction) -> bool:
@@ -197,6 +200,7 @@ def test_shrinking_gives_a_small_module():
         settings=settings(
             max_examples=settings().max_examples * 60, database=None, suppress_health_check=list(HealthCheck)
         ),
+        random=Random(1),
     )
     drawn = [i for i in found.module.entry.instructions if i.opcode not in (Op.PARAMETER, Op.CONSTANT)]
     assert len(drawn) <= 8 and len(found.module.computations) == 3
