@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -191,6 +192,36 @@ def values_of(module: Module, leaves: Sequence[np.ndarray]) -> dict[str, Arrays]
     with np.errstate(all="ignore"):
         evaluate(module, leaves, adjust=adjust)
     return found
+
+
+SIZING = frozenset({Op.SET_DIMENSION_SIZE, Op.DYNAMIC_RESHAPE})
+"""Opcodes whose operands after the first are sizes. What happens where one exceeds its bound, XLA leaves undefined."""
+
+
+def has_sizes(module: Module) -> bool:
+    """Whether a program computes sizes of dimensions."""
+    return any(i.opcode in SIZING for i in module.instructions())
+
+
+def sizes_fit(module: Module, leaves: Sequence[np.ndarray]) -> bool:
+    """Whether every size that a run computes lies within its bound; True for a program that does not run."""
+    fit = True
+
+    def adjust(i: Instruction, run: Callable[..., Any]) -> Callable[..., Any]:
+        if i.opcode not in SIZING:
+            return run
+        bounds = [i.shape.dims[d] for d in i.dimensions] if i.opcode is Op.SET_DIMENSION_SIZE else i.shape.dims
+
+        def checked(*operands: Any) -> Any:
+            nonlocal fit
+            fit &= all(0 <= int(size) <= bound for size, bound in zip(operands[1:], bounds, strict=True))
+            return run(*operands)
+
+        return checked
+
+    with suppress(TestbedError), np.errstate(all="ignore"):
+        evaluate(module, leaves, adjust=adjust)
+    return fit
 
 
 def _flat(value: Any) -> list[Any]:

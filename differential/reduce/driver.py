@@ -17,7 +17,7 @@ from ..finding import Finding, stages_of, write_finding
 from ..outcome import Outcome, patience_with_smaller
 from ..patience import Patience
 from ..setting import is_compiled
-from .case import Small, values_of
+from .case import Small, has_sizes, sizes_fit, values_of
 from .edits import PASSES, Edit, Values
 
 LIMIT = 20.0
@@ -88,6 +88,7 @@ class Reducer:
             # The last confirmation takes no longer than this first one, and is a part of the time.
             self._until = self._start + self.seconds - min(time.monotonic() - self._start, self.seconds / 2)
             self._patience = patience_with_smaller(self.outcome, self.limit_s)
+            self._sizes_fit = self._has_fitting_sizes(self.best)
             complete = not self.outcome.is_finding or self._rounds(pool)
             if self.progress.kept and not self.flaky:
                 last = self._confirmed(self.best)
@@ -189,8 +190,17 @@ class Reducer:
         """The outcome of a candidate; None where it is another one than that of the case, whichever."""
         assert self.outcome is not None
         stacks, setting = self.finding.stacks, self.finding.setting
+        if self._sizes_fit and not self._has_fitting_sizes(case):
+            return None
         with self._child() as child:
             return child.outcome_like(self.outcome, case.module, case.leaves, stacks, self._patience, setting)
+
+    def _has_fitting_sizes(self, case: Small) -> bool:
+        """Whether a case sizes no dimension beyond its bound. Stacks may differ where one does, so no edit may do it."""
+        if not has_sizes(case.module):
+            return True
+        with self._child() as child:
+            return child.call(sizes_fit, case.module, case.leaves, limit_s=self.limit_s) is True
 
     @contextmanager
     def _child(self) -> Iterator[Child]:

@@ -79,6 +79,34 @@ def test_a_healthy_case_is_returned_as_it_is(monkeypatch):
     assert done.complete and done.outcome.kind is OutcomeKind.AGREE and done.progress.tried == 0
 
 
+SIZED = """HloModule m
+ENTRY e {{
+  x = f32[6] parameter(0)
+  n = s32[] parameter(1)
+  k = s32[] constant({0})
+  m = s32[] add(n, k)
+  s = f32[6] subtract(x, x)
+  t = f32[6] subtract(x, s)
+  {1}d = f32[<=6] set-dimension-size(t, m), dimensions={{0}}
+{2}}}
+"""
+
+
+def test_no_edit_sizes_a_dimension_beyond_its_bound(monkeypatch):
+    """What stacks do there is undefined, so it would be kept for another reason than the case was found for."""
+    case, larger = (SIZED.format(*parts) for parts in ((2, "", "  ROOT r = f32[<=6] copy(d)\n"), (9, "ROOT ", "")))
+    module, inputs = parse_module(case), (np.arange(6, dtype=np.float32), np.array(3, np.int32))
+    edits = [lambda case: Small.of(parse_module(larger), case.leaves)]
+    monkeypatch.setattr(driver, "Child", Here)
+    monkeypatch.setattr(driver, "PASSES", {"sizes": lambda case, values: iter(edits)})
+    fault = FAULTS["legacy-subtract-swapped"]
+    finding = replace(case_of_fault(fault), text=case, module=module, inputs=inputs, setting=UNCACHED)
+    with planted(fault):
+        assert Reducer(finding, seconds=600).run().progress.kept == 0
+        monkeypatch.setattr(driver, "sizes_fit", lambda *case: True)
+        assert Reducer(finding, seconds=600).run().progress.kept == 1
+
+
 def test_the_best_case_survives_an_interrupt(monkeypatch):
     monkeypatch.setattr(driver, "Child", Here)
     fault = FAULTS["mlir-reduce-swaps-accumulator"]
