@@ -196,7 +196,7 @@ class Reducer:
             return child.outcome_like(self.outcome, case.module, case.leaves, stacks, self._patience, setting)
 
     def _has_fitting_sizes(self, case: Small) -> bool:
-        """Whether a case sizes no dimension beyond its bound. Stacks may differ where one does, so no edit may do it."""
+        """Whether a case sizes no dimension beyond its bound. Stacks may differ there, so no edit may do it."""
         if not has_sizes(case.module):
             return True
         with self._child() as child:
