@@ -7,6 +7,7 @@ and columns; otherwise each dimension has a loop.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
 from .leaf import Leaf
+from .loops import SHORTEST
 from .memory import load
 from .partial import PartialSums, nothing
 from .ranges import Steps, scaled
@@ -139,15 +141,42 @@ class RowElemental(Elemental):
 
     def open_rows(self, steps: Steps | None) -> list[Loop | Once]:
         if steps is not None:
-            rows = scaled(self.code, steps, self.rows.grid.count)
-            self.row = rows.index
-            order = list(reversed(range(len(self.outer))))
-            self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
-            return [rows]
+            return self._open_steps(steps)
         loops = [self.code.loop(size) for size in ([self.rows.grid.count] if self.flat else self.outer)]
         self.row_positions = [loop.index for loop in loops]
         self.row = self.row_positions[0] if self.flat else _join(self.code, self.row_positions, self.outer)
         return loops
+
+    def _open_steps(self, steps: Steps) -> list[Loop | Once]:
+        """One loop over the rows of the steps; two or more where positions count, the last over neighbours of a number
+        that is known: LLVM makes no vectors of rows whose positions are remainders.
+        """
+        code, outer, last = self.code, self.outer, self.outer[-1] if self.outer else 1
+        each, block = self.rows.grid.count // steps.partition.extent, math.gcd(steps.partition.least, last)
+        within = len(outer)
+        while within and math.prod(outer[within - 1 :]) <= each:
+            within -= 1
+        blocks = each == 1 and len(outer) > 1 and block >= SHORTEST
+        if self.flat or math.prod(outer[within:]) != each or (each == 1 and not blocks):
+            rows = scaled(code, steps, self.rows.grid.count)
+            self.row = rows.index
+            self.row_positions = [rows.index] if self.flat else self._at(rows.index, outer)
+            return [rows]
+        if blocks:
+            first, inner = code.between(steps.begin, steps.end, block), code.loop(block)
+            self.row = code.add(first.index, inner.index)
+            *positions, start = self._at(first.index, outer)
+            self.row_positions = [*positions, code.add(start, inner.index)]
+            return [first, inner]
+        loops = [code.between(steps.begin, steps.end), *(code.loop(size) for size in outer[within:])]
+        numbers = [loop.index for loop in loops]
+        self.row = _join(code, numbers, [steps.partition.extent, *outer[within:]])
+        self.row_positions = [*self._at(numbers[0], outer[:within]), *numbers[1:]]
+        return list(loops)
+
+    def _at(self, number: IndexValue, sizes: Sequence[int]) -> list[IndexValue]:
+        """The positions of a row's number along dimensions of rows."""
+        return list(self.code.split(number, sizes, list(reversed(range(len(sizes))))))
 
     def row_array(self, like: Register) -> StackArray:
         """Memory for a value of each element of the row."""

@@ -70,9 +70,7 @@ class RowKernel(Elemental):
     def emit(self, steps: Steps | None = None) -> None:
         b = self.b
         if steps is not None:
-            loops = [b.open_loop(*bounds(b, steps, self.graph.count))]
-            self.row_number = loops[0].index
-            self.row = positions_of(b, self.row_number, self.outer)
+            loops = self._open_steps(steps)
         else:
             loops = [b.open_loop(0, size) for size in self.outer if size != 1]
             self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
@@ -82,6 +80,29 @@ class RowKernel(Elemental):
         self.write_numbers()
         for loop in reversed(loops):
             b.close_loop(loop)
+
+    def _open_steps(self, steps: Steps) -> list[Loop]:
+        """A loop over the steps and one for each dimension of rows that lies in one step whole, or one over neighbours
+        among the rows: LLVM makes no vectors of rows whose positions are remainders. Else a loop over all rows.
+        """
+        b, extent = self.b, steps.partition.extent
+        count = next((k for k in range(1, len(self.outer)) if math.prod(self.outer[:k]) == extent), None)
+        if count is not None:
+            whole = self.outer[count:]
+            loops = [b.open_loop(steps.begin, steps.end), *(b.open_loop(0, size) for size in whole)]
+            self.row = [*positions_of(b, loops[0].index, self.outer[:count]), *(loop.index for loop in loops[1:])]
+            self.row_number = self.joined([loop.index for loop in loops], [extent, *whole])
+            return loops
+        run = math.gcd(steps.partition.least, self.outer[-1]) if self.graph.count == extent else 1
+        if len(self.outer) > 1 and run > 1:
+            loops = [b.open_loop(steps.begin, steps.end, run), b.open_loop(0, run)]
+            *others, first = positions_of(b, loops[0].index, self.outer)
+            self.row = [*others, b.add(first, loops[1].index)]
+            self.row_number = b.add(loops[0].index, loops[1].index)
+            return loops
+        loop = b.open_loop(*bounds(b, steps, self.graph.count))
+        self.row_number, self.row = loop.index, positions_of(b, loop.index, self.outer)
+        return [loop]
 
     def write_numbers(self) -> None:
         """Write the results that have one element a row."""
