@@ -19,6 +19,8 @@ rules leave one:
 - A complex power has any direction that a few ulp of its angle, c·arg x + d·log |x|, turn it to. Where the angle is
   large, that is every direction.
 - A maximum or minimum passes a subnormal on, or 0: LLVM returns the operand itself beside a constant that is neutral.
+- A remainder by a subnormal is NaN, as by 0, or what it is of exact numbers: the C library's fmod decides, which takes
+  the bits as they are from glibc 2.38 on.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
@@ -138,7 +140,7 @@ class _Choices:
             return self._compared(i, run)
         if self.number % 2 and i.opcode in _FOLDED and i.operands[0].shape.dtype in _NARROW:
             run = _flushing(run)
-        if self.number % 2 and _is_extremum(i):
+        if self.number % 2 and _may_keep(i):
             run = _keeping(run)
         if is_sum(i):
             return lambda *operands: self._summed(i, run, self._due(i, operands))
@@ -312,11 +314,11 @@ _ORDERS = {
 }
 
 
-def _is_extremum(i: Instruction) -> bool:
-    """Whether an op on floats is a maximum or minimum, or makes many into one by it."""
+def _may_keep(i: Instruction) -> bool:
+    """Whether an op on floats may take subnormals for themselves: an extremum, also of many elements, or remainder."""
     if i.opcode in _FOLDS:
         return fold_region(i).root.opcode in _EXTREMA
-    return i.opcode in _EXTREMA and i.shape.dtype.is_float
+    return i.opcode in (*_EXTREMA, Op.REMAINDER) and i.shape.dtype.is_float
 
 
 def _keeping(run: Run) -> Run:
