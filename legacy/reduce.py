@@ -6,17 +6,19 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.shapes import array
+from ..hlo.shapes import Shape, array
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
 from .linear import is_linear
+from .memory import LINE, Pointer, prefetch
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .ranges import Steps, column_blocks, columns_fit
@@ -215,7 +217,13 @@ def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -
 
 
 BLOCK = 256
-"""Columns whose accumulators are on the stack together."""
+"""Columns of a convolution whose accumulators are on the stack together."""
+
+COLUMNS = 1024
+"""The same of a reduction: the longer the pieces of rows, the faster they come from memory."""
+
+LARGE = 1 << 20
+"""Bytes from which on an array is fetched ahead if blocks are pieces of its rows: more than the second cache holds."""
 
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
@@ -264,7 +272,7 @@ class ColumnReducer(Reducer):
         self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
-        self.stacks = [StackArray(self.code, init, min(BLOCK, width)) for init in arrays]
+        self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         opened = super().open(values)
@@ -293,7 +301,7 @@ class ColumnReducers:
     def __init__(self, e: Elemental, instructions: Sequence[Instruction], width: int):
         self.e, self.all = e, [ColumnReducer(e, instruction, width) for instruction in instructions]
         parts = [reducer for reducer in self.all if reducer.in_parts]
-        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(BLOCK, width))
+        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(COLUMNS, width))
 
     def fill(self, count: int) -> None:
         self.sums.start(count)
@@ -324,7 +332,7 @@ def takes_steps(instruction: Instruction, partition: Partition) -> bool:
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     inside = [kept[d] for d in partition.dimensions]
-    return columns_fit(partition, inside, fastest, source.dims[fastest], BLOCK)
+    return columns_fit(partition, inside, fastest, source.dims[fastest], COLUMNS)
 
 
 def emit_column_reduce(
@@ -344,7 +352,7 @@ def emit_column_reduce(
     reducers = ColumnReducers(e, instructions, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
     inside = [] if steps is None else [kept[d] for d in steps.dimensions]
-    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, BLOCK):
+    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
         column = code.loop(block)
@@ -370,13 +378,22 @@ def _accumulate(
     # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
     free = block > UNROLLABLE or all(reducer.in_parts for reducer in reducers.all)
     unroll = Unroll.FREELY if free else Unroll.VECTORS
-    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) else ROWS
+    fetched = _fetched(e, reducers, fastest, block)
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and not fetched else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
-        column = code.loop(block, unroll=unroll)
-        positions[fastest] = code.add(block_start, column.index)
-        accumulators = reducers.read(column.index)
+        piece = fetched.columns if fetched and rows == together else block
+        line = code.loop(block, step=piece, unroll=Unroll.NEVER)
+        if fetched and piece < block:
+            positions[fastest] = code.add(block_start, line.index)
+            for k in range(rows):
+                positions[order[-1]] = code.add(places[-1], rows + k)
+                fetched.emit(code, positions)
+        column = code.loop(piece, unroll=Unroll.VECTORS if piece < block else unroll)
+        at = code.add(line.index, column.index)
+        positions[fastest] = code.add(block_start, at)
+        accumulators = reducers.read(at)
         passes: list[list[Register]] = [[] for _ in accumulators]
         read: list[list[list[Register]]] = [[] for _ in accumulators]
         for k in range(rows):
@@ -392,8 +409,45 @@ def _accumulate(
                 accumulators[n] = reducer.join(accumulators[n], passes[n])
             else:
                 accumulators[n] = reducer.combine_all(accumulators[n], read[n])
-        reducers.write(column.index, accumulators)
+        reducers.write(at, accumulators)
         column.close()
+        line.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Arrays whose next rows are fetched while rows are reduced, a few columns at a time: a loop that is one vector."""
+
+    arrays: tuple[tuple[Pointer, Shape], ...]
+    columns: int
+
+    def emit(self, code: Code, positions: Sequence[IndexValue]) -> None:
+        for pointer, shape in self.arrays:
+            start = code.weighted_sum(positions, shape.strides)
+            for k in range(0, self.columns, max(1, LINE // shape.dtype.bytes)):
+                prefetch(code, pointer, shape.dtype, code.add(start, k))
+
+
+def _fetched(e: Elemental, reducers: ColumnReducers, fastest: int, block: int) -> Fetched | None:
+    """What is fetched ahead: one or two large arrays, of whose rows blocks are pieces. Hardware, which foresees what
+    lies behind such a piece, does not foresee the pieces of the next rows.
+    """
+    source = reducers.all[0].operands[0].shape
+    found: list[Instruction] = []
+    stack, seen = [o for reducer in reducers.all for o in reducer.operands], set()
+    while stack:
+        i = stack.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        if i not in e.leaves:
+            stack.extend(i.operands)
+        elif i.shape.dims == source.dims and i.shape.strides == source.strides:
+            found.append(i)
+    if not 1 <= len(found) <= 2 or block == source.dims[fastest] or source.size * found[0].shape.dtype.bytes < LARGE:
+        return None
+    columns = max(16, *(LINE // i.shape.dtype.bytes for i in found))
+    return Fetched(tuple((e.leaves[i], i.shape) for i in found), columns) if block % columns == 0 else None
 
 
 def row_passes(
