@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.shapes import Shape, array
+from ..hlo.shapes import array
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
+from .fetch import Streams, fetch, streams_of
 from .linear import is_linear
-from .memory import LINE, Pointer, prefetch
+from .memory import LINE
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .ranges import Steps, column_blocks, columns_fit
@@ -86,12 +86,22 @@ class Reducer:
             result = self.e.apply(self.region, [*accumulators, *values])
             return list(result) if self.instruction.shape.is_tuple else [result]
         if self.in_chains:
-            return list(combine_chains(self.code, self.simple.opcode, list(accumulators), self.widened(values)[0]))
+            return self.combine_chains(accumulators, self.widened(values)[0])
         value = self.widened(values)[0]
         if self.in_parts:
             return self.join(accumulators, [value])
         with reassociation(self.code):
             return self.join(accumulators, [value])
+
+    def combine_chains(self, chains: Sequence[Register], value: Register) -> list[Register]:
+        """The accumulators of a long maximum or minimum after a widened value."""
+        assert self.simple is not None
+        return list(combine_chains(self.code, self.simple.opcode, list(chains), value))
+
+    def combine_pair(self, pair: Sequence[Register], value: Register) -> list[Register]:
+        """Those of one of its lanes after a value."""
+        assert self.simple is not None
+        return list(combine_rows(self.code, self.simple.opcode, list(pair), self.widened([value])))
 
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """Combine accumulators of a simple reduction, in this order."""
@@ -160,6 +170,9 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     flat = len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands)
     if reducer.in_parts:
         return (yield from _reduce_in_parts(e, reducer, values, index, flat))
+    streams = _streams(e, reducer) if reducer.in_chains else []
+    if streams:
+        return (yield from _reduce_in_lanes(e, reducer, values, index, flat, streams))
     accumulators = reducer.open(values)
     if flat:
         return (yield from _reduce_flat(e, reducer, accumulators))
@@ -183,26 +196,63 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 def _reduce_in_parts(e: Elemental, reducer: Reducer, inits: list[Register], index: Index, flat: bool) -> Reads:
     """Reduce in partial sums; flat: all elements in memory order."""
+    opened = reducer.widened(inits)
+    sums = PartialSums(e.code, [nothing(opened[0])], _sizes(reducer, flat))
+    yield from _in_lines(e, reducer, sums, index, flat, _streams(e, reducer))
+    return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
+
+
+def _reduce_in_lanes(
+    e: Elemental, reducer: Reducer, inits: list[Register], index: Index, flat: bool, streams: Streams
+) -> Reads:
+    """A maximum or minimum along the memory of large arrays, which are fetched ahead, in the lanes of lines."""
+    code = e.code
+    (first,) = reducer.widened(inits)
+    lanes = PartialSums(code, open_pair(code, first), _sizes(reducer, flat), UNBOUNDED)
+    yield from _in_lines(e, reducer, lanes, index, flat, streams)
+    loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
+    best = close_pair(code, lanes.read(loop.index))
+    return reducer.result(reducer.close(loop.close(reducer.combine_chains(loop.carried, best))))
+
+
+def _sizes(reducer: Reducer, flat: bool) -> list[int]:
+    source = reducer.operands[0].shape
+    return [source.size] if flat else [source.dims[d] for d in reduced_order(reducer.instruction)]
+
+
+def _streams(e: Elemental, reducer: Reducer) -> Streams:
+    """Large arrays along whose memory elements are reduced."""
+    source, order = reducer.operands[0].shape, reduced_order(reducer.instruction)
+    return streams_of(e, reducer.operands, source) if source.strides[order[-1]] == 1 else []
+
+
+def _in_lines(
+    e: Elemental, reducer: Reducer, lines: PartialSums, index: Index, flat: bool, streams: Streams
+) -> Generator[tuple[Instruction, Index], Register, None]:
+    """Combine all elements in lanes. streams: what is fetched ahead."""
     code, (operand,) = e.code, reducer.operands
     source, order = operand.shape, reduced_order(reducer.instruction)
-    opened = reducer.widened(inits)
-    sizes = [source.size] if flat else [source.dims[d] for d in order]
-    sums = PartialSums(code, [nothing(opened[0])], sizes)
     positions: list[IndexValue] = [0] * source.rank
     if not flat:
         kept = [d for d in range(source.rank) if d not in reducer.instruction.dimensions]
         for d, position in zip(kept, index.multi, strict=True):
             positions[d] = position
-    for accumulators in sums.steps():
+
+    def place(at: Sequence[IndexValue]) -> Index:
         if flat:
-            place = Index.flat(code, source, sums.positions[0])
-        else:
-            for d, position in zip(order, sums.positions, strict=True):
-                positions[d] = position
-            place = Index.at(code, source, positions)
-        value = yield operand, place
-        sums.put(reducer.combine(accumulators, [value]))
-    return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
+            return Index.flat(code, source, at[0])
+        for d, position in zip(order, at, strict=True):
+            positions[d] = position
+        return Index.at(code, source, positions)
+
+    def ahead(at: Sequence[IndexValue]) -> None:
+        fetch(e, streams, place(at).offset(source), lines.width, along=True)
+
+    for accumulators in lines.steps(ahead if streams else None):
+        value = yield operand, place(lines.positions)
+        lines.put(
+            reducer.combine(accumulators, [value]) if reducer.in_parts else reducer.combine_pair(accumulators, value)
+        )
 
 
 def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:
@@ -222,14 +272,14 @@ BLOCK = 256
 COLUMNS = 1024
 """The same of a reduction: the longer the pieces of rows, the faster they come from memory."""
 
-LARGE = 1 << 20
-"""Bytes from which on an array is fetched ahead if blocks are pieces of its rows: more than the second cache holds."""
-
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
 
 PAIRED_ROWS = 2 * ROWS
 """The same for a maximum: each pass reads and writes two accumulators."""
+
+VECTOR = 16
+"""Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
@@ -378,18 +428,20 @@ def _accumulate(
     # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
     free = block > UNROLLABLE or all(reducer.in_parts for reducer in reducers.all)
     unroll = Unroll.FREELY if free else Unroll.VECTORS
-    fetched = _fetched(e, reducers, fastest, block)
-    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and not fetched else ROWS
+    ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
+    columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
+    columns = columns if block % columns == 0 else block
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
-        piece = fetched.columns if fetched and rows == together else block
+        piece = columns if rows == together else block
         line = code.loop(block, step=piece, unroll=Unroll.NEVER)
-        if fetched and piece < block:
+        if piece < block:
             positions[fastest] = code.add(block_start, line.index)
             for k in range(rows):
                 positions[order[-1]] = code.add(places[-1], rows + k)
-                fetched.emit(code, positions)
+                fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
         column = code.loop(piece, unroll=Unroll.VECTORS if piece < block else unroll)
         at = code.add(line.index, column.index)
         positions[fastest] = code.add(block_start, at)
@@ -412,42 +464,6 @@ def _accumulate(
         reducers.write(at, accumulators)
         column.close()
         line.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """Arrays whose next rows are fetched while rows are reduced, a few columns at a time: a loop that is one vector."""
-
-    arrays: tuple[tuple[Pointer, Shape], ...]
-    columns: int
-
-    def emit(self, code: Code, positions: Sequence[IndexValue]) -> None:
-        for pointer, shape in self.arrays:
-            start = code.weighted_sum(positions, shape.strides)
-            for k in range(0, self.columns, max(1, LINE // shape.dtype.bytes)):
-                prefetch(code, pointer, shape.dtype, code.add(start, k))
-
-
-def _fetched(e: Elemental, reducers: ColumnReducers, fastest: int, block: int) -> Fetched | None:
-    """What is fetched ahead: one or two large arrays, of whose rows blocks are pieces. Hardware, which foresees what
-    lies behind such a piece, does not foresee the pieces of the next rows.
-    """
-    source = reducers.all[0].operands[0].shape
-    found: list[Instruction] = []
-    stack, seen = [o for reducer in reducers.all for o in reducer.operands], set()
-    while stack:
-        i = stack.pop()
-        if i in seen:
-            continue
-        seen.add(i)
-        if i not in e.leaves:
-            stack.extend(i.operands)
-        elif i.shape.dims == source.dims and i.shape.strides == source.strides:
-            found.append(i)
-    if not 1 <= len(found) <= 2 or block == source.dims[fastest] or source.size * found[0].shape.dtype.bytes < LARGE:
-        return None
-    columns = max(16, *(LINE // i.shape.dtype.bytes for i in found))
-    return Fetched(tuple((e.leaves[i], i.shape) for i in found), columns) if block % columns == 0 else None
 
 
 def row_passes(

@@ -12,11 +12,12 @@ from itertools import compress
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from .ahead import LINE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from .extremum import advance_column, close_column, extremum_of, takes_three
-from .graph import Buffer, Node, reachable
+from .graph import Node
 from .long_sums import (
     SHORT,
     Blocks,
@@ -41,8 +42,7 @@ from .reduce import (
 BLOCK = 1024  # results accumulated together: a page of f32 of each row
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
-FETCHED = 1 << 20  # bytes from which on arrays are fetched ahead if blocks are pieces of rows: the second cache's
-LINE = 64  # bytes
+VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 FEW = 8  # chains whose sum in f32 is as exact as they are
 
@@ -176,21 +176,12 @@ class ColumnReduction:
         self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
         cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
         best = all(slots.extremum for slots in self.accumulators)
-        self.ahead = [] if cheap else self._ahead()
+        self.ahead = [] if cheap else streams([x for node in nodes for x in operands_of(node)], operand)
         self.together = SUMMED_ROWS if cheap or (best and not self.ahead) else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
         self.many = count > FEW * SHORT * self.together
         self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
         self.spills = [is_sum and count > self.limit for is_sum in self.sums]
-
-    def _ahead(self) -> list[Buffer]:
-        """One or two large arrays whose next rows are fetched while rows are reduced."""
-        operand = self.node.inputs[0]
-        read = [x for node in self.nodes for x in operands_of(node)]
-        found = dict.fromkeys([*read, *(x for node in reachable(read) for x in node.inputs)])
-        alike = [x for x in found if x.writer is None and x.dims == operand.dims and x.strides == operand.strides]
-        large = any(math.prod(x.dims) * x.dtype.bytes >= FETCHED for x in alike)
-        return alike if large and len(alike) <= 2 else []
 
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.node.inputs[0].dims
@@ -283,21 +274,13 @@ class ColumnReduction:
         if piece >= size or size % piece or size == self.width:
             self._columns(index, row, at, start, 0, size)
             return
-        with self.b.loop(0, size, piece, unroll=Unroll.NONE) as line:
-            for r in at:
-                self._fetch(index | {row: self.b.add(r, len(at)), self.column: self.b.add(start, line.index)}, piece)
-            self._columns(index, row, at, start, line.index, piece)
-
-    def _fetch(self, index: dict[int, Index], piece: int) -> None:
-        """Fetch some neighbours of the large arrays. Hardware foresees what lies behind a piece, not the pieces
-        of the next rows.
-        """
         b = self.b
-        for buffer in self.ahead:
-            first = self.e.offset(buffer, tuple(index[d] for d in range(len(index))))
-            for k in range(0, piece, max(1, LINE // buffer.dtype.bytes)):
-                place = b.pointer(self.e.pointers[buffer.argument], b.add(first, k), raw_type(b.types, buffer.dtype))
-                b.prefetch(place)
+        with b.loop(0, size, piece, unroll=Unroll.NONE) as line:
+            for r in at:
+                place = index | {row: b.add(r, len(at)), self.column: b.add(start, line.index)}
+                offset = self.e.offset(self.node.inputs[0], tuple(place[d] for d in range(len(place))))
+                fetch(self.e, self.ahead, offset, piece)
+            self._columns(index, row, at, start, line.index, piece)
 
     def _columns(
         self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, first: Index, size: int

@@ -6,16 +6,18 @@ result is one chain, which LLVM splits over vector lanes by reassociation. If it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
+from .ahead import DISTANCE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .complex_sums import Factor, sums_of_runs
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, encode, flatten, parts, round_to, unflatten
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
 from .graph import Buffer, Node, reachable
+from .long_extremum import extremum_in_lanes, is_in_lanes
 from .long_sums import (
     SPLIT,
     STRIDED,
@@ -118,6 +120,8 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         values = finished(e, node, runs.results(_spread(accumulators)))
     elif is_long_sum(e, node):
         values = _long_sums(e, node, index, order, _spread(accumulators))
+    elif (best := _extremum(e, node, index, order, accumulators)) is not None:
+        values = [rounded(e, node.output, best)]
     else:
         loops: list[Loop] = []
         running = Running(e, node)
@@ -201,8 +205,42 @@ def _long_sums(
         return _spread([e.value(x, place) for x in operands_of(node)]), carried
 
     sums = long_sums(e.b, [node.inputs[0].dims[d] for d in order], [node])
+    sums.ahead = _ahead(e, node, index, order)
     sums.add_up(visit)
     return finished(e, node, sums.results(initials))
+
+
+def _ahead(
+    e: Elemental, node: Node, index: Indices, order: Sequence[int]
+) -> Callable[[Sequence[Index], int], None] | None:
+    """What fetches ahead of elements, from their place along the reduced dimensions and their number."""
+    operand = node.inputs[0]
+    buffers = streams(operands_of(node), operand) if operand.strides[order[-1]] == 1 else []
+
+    def ahead(at: Sequence[Index], count: int) -> None:
+        reduced = dict.fromkeys(reduced_dimensions(node), 0) | dict(zip(order, at, strict=True))
+        fetch(e, buffers, e.offset(operand, _full_index(node, index, reduced)), count, DISTANCE)
+
+    return ahead if buffers else None
+
+
+def _extremum(
+    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Scalar]
+) -> Value | None:
+    """A maximum or minimum along the memory of a large array; None if a reduction is none."""
+    op, sizes = extremum_of(node) if takes_three(node) else None, [node.inputs[0].dims[d] for d in order]
+    ahead = _ahead(e, node, index, order) if op and is_in_lanes(sizes) else None
+    if op is None or ahead is None:
+        return None
+    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
+
+    def visit(at: Sequence[Index]) -> Value:
+        (value,) = flatten(
+            e.value(node.inputs[0], _full_index(node, index, reduced | dict(zip(order, at, strict=True))))
+        )
+        return value
+
+    return extremum_in_lanes(e.b, op, sizes, flatten(initials[0])[0], visit, ahead)
 
 
 def _sums_of_runs(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> LongSums | None:
