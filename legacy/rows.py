@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
@@ -139,15 +140,26 @@ class RowElemental(Elemental):
 
     def open_rows(self, steps: Steps | None) -> list[Loop | Once]:
         if steps is not None:
-            rows = scaled(self.code, steps, self.rows.grid.count)
-            self.row = rows.index
-            order = list(reversed(range(len(self.outer))))
-            self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
-            return [rows]
+            code, count = self.code, len(self.outer)
+            # Loops of their own along the dimensions that a step has: LLVM makes no vectors of loops that divide.
+            within = [] if self.flat else self.outer[self._numbered(steps) :]
+            rows = scaled(code, steps, self.rows.grid.count // prod(within))
+            loops = [rows, *(code.loop(size) for size in within)]
+            inside = [loop.index for loop in loops[1:]]
+            self.row = _join(code, [rows.index, *inside], [0, *within])
+            outer = self.outer[: count - len(within)]
+            order = list(reversed(range(len(outer))))
+            self.row_positions = [self.row] if self.flat else [*code.split(rows.index, outer, order), *inside]
+            return loops
         loops = [self.code.loop(size) for size in ([self.rows.grid.count] if self.flat else self.outer)]
         self.row_positions = [loop.index for loop in loops]
         self.row = self.row_positions[0] if self.flat else _join(self.code, self.row_positions, self.outer)
         return loops
+
+    def _numbered(self, steps: Steps) -> int:
+        """The leading dimensions of the rows whose positions the steps number; all of them if they number others."""
+        each = self.rows.grid.count // steps.partition.extent
+        return next((k for k in range(1, len(self.outer)) if prod(self.outer[k:]) == each), len(self.outer))
 
     def row_array(self, like: Register) -> StackArray:
         """Memory for a value of each element of the row."""

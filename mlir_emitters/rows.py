@@ -70,9 +70,14 @@ class RowKernel(Elemental):
     def emit(self, steps: Steps | None = None) -> None:
         b = self.b
         if steps is not None:
-            loops = [b.open_loop(*bounds(b, steps, self.graph.count))]
-            self.row_number = loops[0].index
-            self.row = positions_of(b, self.row_number, self.outer)
+            # Loops of their own along the dimensions that a step has: LLVM makes no vectors of loops that divide.
+            each = self.graph.count // steps.partition.extent
+            apart = next((k for k in range(1, len(self.outer)) if math.prod(self.outer[k:]) == each), len(self.outer))
+            lower, upper = bounds(b, steps, self.graph.count) if apart == len(self.outer) else (steps.begin, steps.end)
+            loops = [b.open_loop(lower, upper), *(b.open_loop(0, size) for size in self.outer[apart:])]
+            first, *inner = (loop.index for loop in loops)
+            self.row = [*positions_of(b, first, self.outer[:apart]), *inner]
+            self.row_number = self.joined([first, *inner], [0, *self.outer[apart:]])
         else:
             loops = [b.open_loop(0, size) for size in self.outer if size != 1]
             self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
