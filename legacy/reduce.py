@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..hlo.dtypes import DType
@@ -12,11 +12,12 @@ from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from ..planning.partition import Partition
+from .along import Along
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
-from .fetch import Streams, fetch, streams_of
+from .fetch import fetch, streams_of
 from .linear import is_linear
 from .memory import LINE
 from .narrow import NARROW, decode, encode
@@ -167,14 +168,13 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         values.append((yield init, e.scalar(init.shape)))
     if any(source.dims[d] == 0 for d in instruction.dimensions):
         return reducer.result(values)
-    flat = len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands)
+    along = Along(e, reducer.operands, reduced_order(instruction), index)
     if reducer.in_parts:
-        return (yield from _reduce_in_parts(e, reducer, values, index, flat))
-    streams = _streams(e, reducer) if reducer.in_chains else []
-    if streams:
-        return (yield from _reduce_in_lanes(e, reducer, values, index, flat, streams))
+        return (yield from _reduce_in_parts(reducer, values, along))
+    if reducer.in_chains and along.ahead(1) is not None:
+        return (yield from _reduce_in_lanes(reducer, values, along))
     accumulators = reducer.open(values)
-    if flat:
+    if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
         return (yield from _reduce_flat(e, reducer, accumulators))
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     positions: list[IndexValue] = [0] * source.rank
@@ -194,65 +194,27 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return reducer.result(reducer.close(accumulators))
 
 
-def _reduce_in_parts(e: Elemental, reducer: Reducer, inits: list[Register], index: Index, flat: bool) -> Reads:
-    """Reduce in partial sums; flat: all elements in memory order."""
+def _reduce_in_parts(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
+    """Reduce in partial sums."""
     opened = reducer.widened(inits)
-    sums = PartialSums(e.code, [nothing(opened[0])], _sizes(reducer, flat))
-    yield from _in_lines(e, reducer, sums, index, flat, _streams(e, reducer))
+    sums = PartialSums(reducer.code, [nothing(opened[0])], along.sizes)
+    for accumulators in sums.steps(along.ahead(sums.width)):
+        value = yield reducer.operands[0], along.place(sums.positions)
+        sums.put(reducer.combine(accumulators, [value]))
     return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
 
 
-def _reduce_in_lanes(
-    e: Elemental, reducer: Reducer, inits: list[Register], index: Index, flat: bool, streams: Streams
-) -> Reads:
+def _reduce_in_lanes(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
     """A maximum or minimum along the memory of large arrays, which are fetched ahead, in the lanes of lines."""
-    code = e.code
+    code = reducer.code
     (first,) = reducer.widened(inits)
-    lanes = PartialSums(code, open_pair(code, first), _sizes(reducer, flat), UNBOUNDED)
-    yield from _in_lines(e, reducer, lanes, index, flat, streams)
+    lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
+    for pair in lanes.steps(along.ahead(lanes.width)):
+        value = yield reducer.operands[0], along.place(lanes.positions)
+        lanes.put(reducer.combine_pair(pair, value))
     loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
     best = close_pair(code, lanes.read(loop.index))
     return reducer.result(reducer.close(loop.close(reducer.combine_chains(loop.carried, best))))
-
-
-def _sizes(reducer: Reducer, flat: bool) -> list[int]:
-    source = reducer.operands[0].shape
-    return [source.size] if flat else [source.dims[d] for d in reduced_order(reducer.instruction)]
-
-
-def _streams(e: Elemental, reducer: Reducer) -> Streams:
-    """Large arrays along whose memory elements are reduced."""
-    source, order = reducer.operands[0].shape, reduced_order(reducer.instruction)
-    return streams_of(e, reducer.operands, source) if source.strides[order[-1]] == 1 else []
-
-
-def _in_lines(
-    e: Elemental, reducer: Reducer, lines: PartialSums, index: Index, flat: bool, streams: Streams
-) -> Generator[tuple[Instruction, Index], Register, None]:
-    """Combine all elements in lanes. streams: what is fetched ahead."""
-    code, (operand,) = e.code, reducer.operands
-    source, order = operand.shape, reduced_order(reducer.instruction)
-    positions: list[IndexValue] = [0] * source.rank
-    if not flat:
-        kept = [d for d in range(source.rank) if d not in reducer.instruction.dimensions]
-        for d, position in zip(kept, index.multi, strict=True):
-            positions[d] = position
-
-    def place(at: Sequence[IndexValue]) -> Index:
-        if flat:
-            return Index.flat(code, source, at[0])
-        for d, position in zip(order, at, strict=True):
-            positions[d] = position
-        return Index.at(code, source, positions)
-
-    def ahead(at: Sequence[IndexValue]) -> None:
-        fetch(e, streams, place(at).offset(source), lines.width, along=True)
-
-    for accumulators in lines.steps(ahead if streams else None):
-        value = yield operand, place(lines.positions)
-        lines.put(
-            reducer.combine(accumulators, [value]) if reducer.in_parts else reducer.combine_pair(accumulators, value)
-        )
 
 
 def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,47 @@ def test_values_are_right(rows: int, columns: int, over: tuple[int, ...], op: st
 
         x = x.astype(ml_dtypes.bfloat16)
     check(reduction(rows, columns, over, op, t, start), [x])
+
+
+IMAGES = """HloModule m
+
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] {op}(a, b)
+}}
+
+ENTRY e {{
+  x = f32[{dims}]{{{layout}}} parameter(0)
+  q = f32[{dims}]{{{layout}}} multiply(x, x)
+  start = f32[] constant(0)
+  ROOT r = f32[{kept}] reduce({of}, start), dimensions={{{over}}}, to_apply=f
+}}
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_adjacent_dimensions_are_one_loop(stack: str):
+    text = IMAGES.format(op="add", dims="16,32,41,42", layout="3,2,1,0", kept="32", of="q", over="0,2,3")
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
+    emitted = STACKS[stack].emit(plan(parse_module(text)).kernels, options).llvm_ir
+    assert not re.search(r"icmp [su]lt i64 [^,]+, (41|42)\b", emitted)
+
+
+@pytest.mark.parametrize("op", ["add", "maximum"])
+@pytest.mark.parametrize("of", ["x", "q"])
+@pytest.mark.parametrize(
+    ("dims", "layout", "over"),
+    [
+        ((16, 8, 40, 57), "3,2,1,0", (0, 2, 3)),
+        ((16, 8, 40, 57), "3,2,1,0", (1, 2, 3)),
+        ((40, 57, 16, 8), "1,0,3,2", (0, 1, 2)),
+        ((3, 6, 5, 3300), "3,2,1,0", (0, 1, 3)),
+        ((4, 1, 300, 257), "3,2,1,0", (1, 2, 3)),
+    ],
+)
+def test_values_of_images_are_right(op: str, of: str, dims: tuple[int, ...], layout: str, over: tuple[int, ...]):
+    kept = [n for d, n in enumerate(dims) if d not in over]
+    texts = [",".join(map(str, numbers)) for numbers in (dims, kept, over)]
+    text = IMAGES.format(op=op, of=of, layout=layout, **dict(zip(("dims", "kept", "over"), texts, strict=True)))
+    check(text, [np.random.default_rng(0).normal(size=dims).astype(np.float32)])
