@@ -45,9 +45,9 @@ BLOCK_BYTES = 1 << 14
 BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
-FAR_BYTES, FAR_ROW = 1 << 22, 1 << 12
-"""Bytes of the wide side, and of its rows, from which on the next rows are fetched: processors follow a stream up to
-the end of a page.
+FAR_BYTES, FAR_ROW, FAR_HEIGHT = 12 << 20, 1 << 11, 4
+"""Bytes of the wide side, and of its rows, from which on the next rows are fetched, and the most rows at once then: so
+many streams, and the addresses of what is fetched, a processor can hold.
 """
 
 
@@ -196,6 +196,7 @@ class _Rows:
         row = wide.free_stride * source.bytes
         far = wide.size * row >= FAR_BYTES and row >= FAR_ROW
         height = height_of(columns, registers(lanes * dtype.bits))
+        height = min(height, FAR_HEIGHT) if far else height
         for first, depth in self._blocks():
             narrow = Narrow(source, dtype, height, columns, lanes, far, depth % lanes != 0, dense)
             rows = address(code, e.leaves[wide.operand], source, code.add(start, first))

@@ -106,7 +106,7 @@ def pitch_of(depth: int, lanes: int) -> int:
 class Narrow:
     """Multiplies rows of dtype `source` with `columns` packed columns of dtype `dtype`, `rows` of them at once.
 
-    fetches: it fetches the next rows into the second cache. rests: the depth is no multiple of the lanes. dense: the
+    fetches: it fetches the next rows. rests: the depth is no multiple of the lanes. dense: the
     sums of a row are adjacent, and those of the next one follow.
     """
 
@@ -137,13 +137,19 @@ class Narrow:
         adds: ir.Value,
     ) -> None:
         """rows: their number; row: their distance; distances: of the target's rows and columns; adds: an i64, 0 or 1:
-        whether sums are added to the target.
+        whether sums are added to the target. Rows that are multiplied together begin at arguments of their own: LLVM,
+        where it knows of equal distances, computes each address from the last one, and loads wait.
         """
-        numbers = [code.value(rows), *map(I64, (depth, row, *distances)), adds]
+        numbers = [
+            code.value(rows),
+            *map(I64, (depth, row, *distances)),
+            adds,
+            *(I64(row * r) for r in range(1, self.rows)),
+        ]
         call(code.b, self, [source, packed, target, *numbers])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER] * 3 + [I64] * 6, [True, True, False])
+        function = declared(module, self.name, [POINTER] * 3 + [I64] * (5 + self.rows), [True, True, False])
         for parameter in function.args[:3]:
             parameter.add_attribute("noalias")
         function.args[1].attributes.align = ALIGNMENT
@@ -161,7 +167,8 @@ class _Body:
         function = narrow.declare(module)
         self.code = Code(module, function, strict=False)
         self.source, self.packed, self.target, self.count, self.depth, self.row, *numbers = function.args
-        *self.distances, self.adds = numbers
+        *self.distances, self.adds = numbers[:3]
+        self.later = [I64(0), *numbers[3:]]
         self.type = ir.VectorType(memory_type(narrow.dtype), narrow.lanes)
         self.raw = ir.VectorType(memory_type(narrow.source), narrow.lanes)
 
@@ -188,7 +195,8 @@ class _Body:
     def _rows(self, top: ir.Value, height: int) -> None:
         """The sums of `height` rows from `top` on."""
         b = self.code.b
-        starts = [self._at(self.source, self.raw, b.mul(b.add(top, I64(r)), self.row)) for r in range(height)]
+        first = b.mul(top, self.row)
+        starts = [self._at(self.source, self.raw, b.add(first, self.later[r])) for r in range(height)]
         sums = self._whole_vectors(starts)
         if self.narrow.rests:
             first = self.code.b.sub(self.depth, I64(self.narrow.lanes))
@@ -204,7 +212,7 @@ class _Body:
         if self.narrow.fetches:
             for start in starts:
                 ahead = b.add(place, b.mul(self.row, I64(self.narrow.rows)))
-                prefetch(code, Pointer(start), self.narrow.source, ahead, second=True)
+                prefetch(code, Pointer(start), self.narrow.source, ahead)
         return [*loop.close(self._added(loop.carried, self._vectors(starts, place), place))]
 
     def _vectors(self, starts: Sequence[ir.Value], place: ir.Value, mask: ir.Value | None = None) -> list[ir.Value]:

@@ -9,7 +9,7 @@ anything. Columns, which are adjacent themselves, have one partial sum a level e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -219,25 +219,29 @@ class PartialSums(PartialArrays):
     sizes: of the dimensions that are reduced, the slowest first; not empty, none of them 0.
     """
 
-    def __init__(self, code: Code, starts: Sequence[Register], sizes: Sequence[int]):
+    def __init__(self, code: Code, starts: Sequence[Register], sizes: Sequence[int], most: int | None = None):
+        """most: lines whose elements are combined in a lane, if they are not added to other sums."""
         widest = max(8 if isinstance(r.type, ir.DoubleType) else 4 for start in starts for r in flatten(start))
         super().__init__(code, starts, lanes_of(sizes[-1], widest))
         self.sizes, self.lane = list(sizes), 0
+        self.most = most or (LINES if self.width >= BALANCED else TERMS)
         self.positions: list[IndexValue] = [0] * len(sizes)
 
-    def steps(self) -> Iterator[list[Register]]:
+    def steps(self, ahead: Callable[[Sequence[IndexValue]], None] | None = None) -> Iterator[list[Register]]:
         """Open the loops, yield the accumulators of the current element, whose place is in `positions`, and close them.
-        `put` must be called for each. There are up to two bodies: of whole lines, and of the rest.
+        `put` must be called for each. There are up to two bodies: of whole lines, and of the rest. ahead: called with
+        the place of each whole line, outside the loop over it.
         """
         self.start()
         lines, rest = divmod(self.sizes[-1], self.width)
-        most = LINES if self.width >= BALANCED else TERMS
-        inner, terms = levels_of([lines], 1, most)
-        outer, _ = levels_of(self.sizes[:-1], terms + (1 if rest and lines else 0), most)
+        inner, terms = levels_of([lines], 1, self.most)
+        outer, _ = levels_of(self.sizes[:-1], terms + (1 if rest and lines else 0), self.most)
         with self.loops(outer, self.sizes[:-1], self.positions):
             if lines:
                 line: list[IndexValue] = [0]
                 with self.loops(inner, [lines], line, self.width):
+                    if ahead:
+                        ahead([*self.positions[:-1], line[0]])
                     yield from self._line(line[0], self.width)
             if rest:
                 yield from self._line(lines * self.width, rest)

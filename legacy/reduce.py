@@ -12,11 +12,14 @@ from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from ..planning.partition import Partition
+from .along import Along
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
+from .fetch import fetch, streams_of
 from .linear import is_linear
+from .memory import LINE
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .ranges import Steps, column_blocks, columns_fit
@@ -84,12 +87,22 @@ class Reducer:
             result = self.e.apply(self.region, [*accumulators, *values])
             return list(result) if self.instruction.shape.is_tuple else [result]
         if self.in_chains:
-            return list(combine_chains(self.code, self.simple.opcode, list(accumulators), self.widened(values)[0]))
+            return self.combine_chains(accumulators, self.widened(values)[0])
         value = self.widened(values)[0]
         if self.in_parts:
             return self.join(accumulators, [value])
         with reassociation(self.code):
             return self.join(accumulators, [value])
+
+    def combine_chains(self, chains: Sequence[Register], value: Register) -> list[Register]:
+        """The accumulators of a long maximum or minimum after a widened value."""
+        assert self.simple is not None
+        return list(combine_chains(self.code, self.simple.opcode, list(chains), value))
+
+    def combine_pair(self, pair: Sequence[Register], value: Register) -> list[Register]:
+        """Those of one of its lanes after a value."""
+        assert self.simple is not None
+        return list(combine_rows(self.code, self.simple.opcode, list(pair), self.widened([value])))
 
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """Combine accumulators of a simple reduction, in this order."""
@@ -155,11 +168,13 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         values.append((yield init, e.scalar(init.shape)))
     if any(source.dims[d] == 0 for d in instruction.dimensions):
         return reducer.result(values)
-    flat = len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands)
+    along = Along(e, reducer.operands, reduced_order(instruction), index)
     if reducer.in_parts:
-        return (yield from _reduce_in_parts(e, reducer, values, index, flat))
+        return (yield from _reduce_in_parts(reducer, values, along))
+    if reducer.in_chains and along.ahead(1) is not None:
+        return (yield from _reduce_in_lanes(reducer, values, along))
     accumulators = reducer.open(values)
-    if flat:
+    if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
         return (yield from _reduce_flat(e, reducer, accumulators))
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     positions: list[IndexValue] = [0] * source.rank
@@ -179,28 +194,27 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return reducer.result(reducer.close(accumulators))
 
 
-def _reduce_in_parts(e: Elemental, reducer: Reducer, inits: list[Register], index: Index, flat: bool) -> Reads:
-    """Reduce in partial sums; flat: all elements in memory order."""
-    code, (operand,) = e.code, reducer.operands
-    source, order = operand.shape, reduced_order(reducer.instruction)
+def _reduce_in_parts(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
+    """Reduce in partial sums."""
     opened = reducer.widened(inits)
-    sizes = [source.size] if flat else [source.dims[d] for d in order]
-    sums = PartialSums(code, [nothing(opened[0])], sizes)
-    positions: list[IndexValue] = [0] * source.rank
-    if not flat:
-        kept = [d for d in range(source.rank) if d not in reducer.instruction.dimensions]
-        for d, position in zip(kept, index.multi, strict=True):
-            positions[d] = position
-    for accumulators in sums.steps():
-        if flat:
-            place = Index.flat(code, source, sums.positions[0])
-        else:
-            for d, position in zip(order, sums.positions, strict=True):
-                positions[d] = position
-            place = Index.at(code, source, positions)
-        value = yield operand, place
+    sums = PartialSums(reducer.code, [nothing(opened[0])], along.sizes)
+    for accumulators in sums.steps(along.ahead(sums.width)):
+        value = yield reducer.operands[0], along.place(sums.positions)
         sums.put(reducer.combine(accumulators, [value]))
     return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
+
+
+def _reduce_in_lanes(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
+    """A maximum or minimum along the memory of large arrays, which are fetched ahead, in the lanes of lines."""
+    code = reducer.code
+    (first,) = reducer.widened(inits)
+    lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
+    for pair in lanes.steps(along.ahead(lanes.width)):
+        value = yield reducer.operands[0], along.place(lanes.positions)
+        lanes.put(reducer.combine_pair(pair, value))
+    loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
+    best = close_pair(code, lanes.read(loop.index))
+    return reducer.result(reducer.close(loop.close(reducer.combine_chains(loop.carried, best))))
 
 
 def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:
@@ -215,13 +229,19 @@ def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -
 
 
 BLOCK = 256
-"""Columns whose accumulators are on the stack together."""
+"""Columns of a convolution whose accumulators are on the stack together."""
+
+COLUMNS = 1024
+"""The same of a reduction: the longer the pieces of rows, the faster they come from memory."""
 
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
 
 PAIRED_ROWS = 2 * ROWS
 """The same for a maximum: each pass reads and writes two accumulators."""
+
+VECTOR = 16
+"""Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
@@ -264,7 +284,7 @@ class ColumnReducer(Reducer):
         self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
-        self.stacks = [StackArray(self.code, init, min(BLOCK, width)) for init in arrays]
+        self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         opened = super().open(values)
@@ -293,7 +313,7 @@ class ColumnReducers:
     def __init__(self, e: Elemental, instructions: Sequence[Instruction], width: int):
         self.e, self.all = e, [ColumnReducer(e, instruction, width) for instruction in instructions]
         parts = [reducer for reducer in self.all if reducer.in_parts]
-        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(BLOCK, width))
+        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(COLUMNS, width))
 
     def fill(self, count: int) -> None:
         self.sums.start(count)
@@ -324,7 +344,7 @@ def takes_steps(instruction: Instruction, partition: Partition) -> bool:
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     inside = [kept[d] for d in partition.dimensions]
-    return columns_fit(partition, inside, fastest, source.dims[fastest], BLOCK)
+    return columns_fit(partition, inside, fastest, source.dims[fastest], COLUMNS)
 
 
 def emit_column_reduce(
@@ -344,7 +364,7 @@ def emit_column_reduce(
     reducers = ColumnReducers(e, instructions, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
     inside = [] if steps is None else [kept[d] for d in steps.dimensions]
-    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, BLOCK):
+    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
         column = code.loop(block)
@@ -370,13 +390,24 @@ def _accumulate(
     # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
     free = block > UNROLLABLE or all(reducer.in_parts for reducer in reducers.all)
     unroll = Unroll.FREELY if free else Unroll.VECTORS
-    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) else ROWS
+    ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
+    columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
+    columns = columns if block % columns == 0 else block
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
-        column = code.loop(block, unroll=unroll)
-        positions[fastest] = code.add(block_start, column.index)
-        accumulators = reducers.read(column.index)
+        piece = columns if rows == together else block
+        line = code.loop(block, step=piece, unroll=Unroll.NEVER)
+        if piece < block:
+            positions[fastest] = code.add(block_start, line.index)
+            for k in range(rows):
+                positions[order[-1]] = code.add(places[-1], rows + k)
+                fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
+        column = code.loop(piece, unroll=Unroll.VECTORS if piece < block else unroll)
+        at = code.add(line.index, column.index)
+        positions[fastest] = code.add(block_start, at)
+        accumulators = reducers.read(at)
         passes: list[list[Register]] = [[] for _ in accumulators]
         read: list[list[list[Register]]] = [[] for _ in accumulators]
         for k in range(rows):
@@ -392,8 +423,9 @@ def _accumulate(
                 accumulators[n] = reducer.join(accumulators[n], passes[n])
             else:
                 accumulators[n] = reducer.combine_all(accumulators[n], read[n])
-        reducers.write(column.index, accumulators)
+        reducers.write(at, accumulators)
         column.close()
+        line.close()
 
 
 def row_passes(

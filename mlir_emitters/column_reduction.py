@@ -12,6 +12,7 @@ from itertools import compress
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from .ahead import LINE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
@@ -38,9 +39,10 @@ from .reduce import (
     rounded,
 )
 
-BLOCK = 512  # results accumulated together
+BLOCK = 1024  # results accumulated together: a page of f32 of each row
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
+VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 FEW = 8  # chains whose sum in f32 is as exact as they are
 
@@ -174,7 +176,8 @@ class ColumnReduction:
         self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
         cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
         best = all(slots.extremum for slots in self.accumulators)
-        self.together = SUMMED_ROWS if cheap or best else ROWS
+        self.ahead = [] if cheap else streams([x for node in nodes for x in operands_of(node)], operand)
+        self.together = SUMMED_ROWS if cheap or (best and not self.ahead) else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
         self.many = count > FEW * SHORT * self.together
         self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
@@ -251,7 +254,8 @@ class ColumnReduction:
 
         sizes = [self.node.inputs[0].dims[d] for d in self.rows]
         limit = self.limit if spilled else math.prod(sizes)
-        Blocks(b, sizes, self.together, limit, spill, Unroll.NONE if all(self.sums) else Unroll.ANY).emit(whole, rest)
+        unroll = Unroll.NONE if all(self.sums) or self.ahead else Unroll.ANY
+        Blocks(b, sizes, self.together, limit, spill, unroll).emit(whole, rest)
         with b.loop(0, size) as loop:
             place = dict(index)
             place[self.column] = b.add(start, loop.index)
@@ -264,15 +268,34 @@ class ColumnReduction:
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
+        piece = (
+            max(16, *(LINE // x.dtype.bytes for x in self.ahead)) if self.ahead and len(at) == self.together else size
+        )
+        if piece >= size or size % piece or size == self.width:
+            self._columns(index, row, at, start, 0, size)
+            return
+        b = self.b
+        with b.loop(0, size, piece, unroll=Unroll.NONE) as line:
+            for r in at:
+                place = index | {row: b.add(r, len(at)), self.column: b.add(start, line.index)}
+                offset = self.e.offset(self.node.inputs[0], tuple(place[d] for d in range(len(place))))
+                fetch(self.e, self.ahead, offset, piece)
+            self._columns(index, row, at, start, line.index, piece)
+
+    def _columns(
+        self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, first: Index, size: int
+    ) -> None:
+        """Combine a few rows of neighbouring columns, from the `first` of a block on."""
         b = self.b
         # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
-        free = size > UNROLLABLE or size < LEAST_VECTOR or all(self.sums)
+        free = size > UNROLLABLE or size < LEAST_VECTOR or (all(self.sums) and size == self.block)
         with b.loop(0, size, unroll=Unroll.ANY if free else Unroll.VECTORIZED) as loop:
-            values = [slots.read(loop.index) for slots in self.accumulators]
+            column = b.add(first, loop.index)
+            values = [slots.read(column) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row
             for r in at:
                 place = dict(index)
-                place[row], place[self.column] = r, b.add(start, loop.index)
+                place[row], place[self.column] = r, b.add(start, column)
                 full = tuple(place[d] for d in range(len(place)))
                 for n, node in enumerate(self.nodes):
                     elements[n].append([self.e.value(x, full) for x in operands_of(node)])
@@ -282,7 +305,7 @@ class ColumnReduction:
                     continue
                 values[n] = self.accumulators[n].advanced(self.e, values[n], elements[n])
             for slots, combined in zip(self.accumulators, values, strict=True):
-                slots.write(loop.index, combined)
+                slots.write(column, combined)
 
     def _sum(self, node: Node, rows: Sequence[list[Scalar]]) -> list[Scalar]:
         """The sum of some rows, in their order, before it is added to an accumulator: its errors are small."""

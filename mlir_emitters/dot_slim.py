@@ -28,8 +28,9 @@ FEWEST_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than th
 NEAR_COLUMNS = 4 << 10  # elements of the columns of a block: they stay in the first cache
 ALL_COLUMNS = 16 * NEAR_COLUMNS  # on the stack
 BAND = 96  # rows of a block; their sums may be on the stack
-STREAMED = 4 << 20  # bytes of rows that come from beyond the second cache
-LONG_ROW = 4 << 10  # bytes of a row from which on a processor does not find the next one in time: a page
+STREAMED = 3 << 22  # bytes of rows of which later ones are fetched, if they are far in the third cache or beyond it
+LONG_ROW = 2 << 10  # bytes of a row from which on a processor does not find the next one in time
+STREAMS = 4  # rows at once then: with more, addresses leave the registers
 
 
 def slim_product_of(b: Builder, node: Node, result: Buffer) -> Product | None:
@@ -172,7 +173,7 @@ class _SlimProduct:
         dense = distances[0] == columns and (columns == 1 or distances[1] == 1)
         row = p.row.lhs * p.left.dtype.bytes
         later = row >= LONG_ROW and row * p.row.size >= STREAMED
-        rows = rows_at_once(columns, b.vector_bits)
+        rows = min(rows_at_once(columns, b.vector_bits), STREAMS if later else BAND)
         to = self._place(self.result, b.add(self.out, b.mul(top, p.row.out))) if self.sums is None else self.sums
 
         def multiply(part: _Part) -> None:

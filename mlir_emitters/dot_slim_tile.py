@@ -105,14 +105,15 @@ class SlimTile:
 
     def types(self, b: Builder) -> list[ir.Type]:
         """Of the parameters: memory of rows, columns and sums; offsets; the number of rows, the depth; the distance of
-        rows; those of rows and columns of sums; whether sums are added (0 or 1).
+        rows; those of rows and columns of sums; whether sums are added (0 or 1); those of later rows from the first of
+        some that are multiplied together. LLVM would compute the address of each from that of the last one.
         """
         held = [raw_type(b.types, d) for d in (self.source, self.wide, self.wide)]
-        return [*memory_types(b, held), *[b.types.i64] * 9]
+        return [*memory_types(b, held), *[b.types.i64] * (8 + self.rows)]
 
     def call(self, b: Builder, places: Sequence[Pointer], numbers: Sequence[Index]) -> None:
-        """Call the function. places: of rows, columns and sums; numbers: the others of the parameters."""
-        call_helper(b, self, places, numbers, 3)
+        """Call the function. places: of rows, columns and sums; numbers: the others of the parameters, but the last."""
+        call_helper(b, self, places, [*numbers, *(b.mul(numbers[2], r) for r in range(1, self.rows))], 3)
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
         """The function's body."""
@@ -125,7 +126,8 @@ class _Body:
     def __init__(self, b: Builder, tile: SlimTile, parameters: Sequence[Value]) -> None:
         self.b, self.tile = b, tile
         self.memory, self.starts, numbers = parameters[:3], parameters[3:6], parameters[6:]
-        self.count, self.depth, self.row, self.out_row, self.out_column, self.adds = numbers
+        self.count, self.depth, self.row, self.out_row, self.out_column, self.adds, *later = numbers
+        self.later = [0, *later]
         self.raw, self.element = (raw_type(b.types, d) for d in (tile.source, tile.wide))
         self.vector = ir.VectorType.get([tile.lanes], self.element)
 
@@ -155,13 +157,14 @@ class _Body:
     def _rows(self, top: Index, rows: int) -> None:
         """The sums of `rows` rows from `top` on."""
         b, tile = self.b, self.tile
-        starts = [b.add(self.starts[0], b.mul(b.add(top, r), self.row)) for r in range(rows)]
+        first = b.add(self.starts[0], b.mul(top, self.row))
+        starts = [b.add(first, later) for later in self.later[:rows]]
         with b.loop(0, self.whole, tile.lanes, [self.zeros] * (rows * tile.columns), Unroll.NONE) as k:
             vectors = [self._of_row(start, k.index) for start in starts]
             if tile.later:
                 for start in starts:
                     place = b.add(b.add(start, b.mul(self.row, tile.rows)), k.index)
-                    b.prefetch(b.pointer(self.memory[0], place, self.raw), second=True)
+                    b.prefetch(b.pointer(self.memory[0], place, self.raw))
             k.next = self._added(k.carried, vectors, k.index)
         sums: Sequence[Value] = k.values
         if self.mask is not None:

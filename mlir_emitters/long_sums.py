@@ -79,6 +79,8 @@ class LongSums:
         self.b, self.sizes, self.types = b, list(sizes), types
         self.totals = [b.alloca(b.types.f64, 1, 8) for _ in types]
         self.spills = False
+        self.ahead: Callable[[Sequence[Index], int], None] | None = None
+        """What partial sums call with the place, and the number, of the elements that a loop's body adds."""
 
     def add_up(self, visit: Visit, carried: Carried = ()) -> Carried:
         """Emit the loops. Returns the carried values after them."""
@@ -181,6 +183,8 @@ class PartialSums(LongSums):
         self._clear()
 
         def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
+            if self.ahead:
+                self.ahead([*prefix, at], lanes * self.turns)
             return self._turns(visit, prefix, [b.add(at, k * lanes) for k in range(self.turns)], lanes, given)
 
         def rest(prefix: Sequence[Index], at: int, given: Carried) -> Carried:

@@ -6,16 +6,20 @@ result is one chain, which LLVM splits over vector lanes by reassociation. If it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
+from .ahead import DISTANCE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .complex_sums import Factor, sums_of_runs
-from .elemental import Elemental, ElementRule, Indices, Reads
+from .elemental import Elemental, ElementRule, Indices, Linear, Reads
 from .elements import ROUNDED, Scalar, encode, flatten, parts, round_to, unflatten
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
 from .graph import Buffer, Node, reachable
+from .linear import is_linear
+from .long_extremum import extremum_in_lanes, is_in_lanes
 from .long_sums import (
     SPLIT,
     STRIDED,
@@ -118,6 +122,8 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         values = finished(e, node, runs.results(_spread(accumulators)))
     elif is_long_sum(e, node):
         values = _long_sums(e, node, index, order, _spread(accumulators))
+    elif (best := _extremum(e, node, index, order, accumulators)) is not None:
+        values = [rounded(e, node.output, best)]
     else:
         loops: list[Loop] = []
         running = Running(e, node)
@@ -191,18 +197,72 @@ def finished(e: Elemental, node: Node, values: Sequence[Value]) -> list[Scalar]:
     return [rounded(e, x, value) for x, value in zip(node.outputs, scalars, strict=True)]
 
 
+class _Along:
+    """The reduced dimensions of a node in its operand's memory order. The last ones are joined if they are adjacent
+    in memory and everything is read at its own offset. sizes: of these dimensions.
+    """
+
+    def __init__(self, e: Elemental, node: Node, index: Indices, order: Sequence[int]):
+        self.e, self.node, self.index, self.order = e, node, index, order
+        operand, apart = node.inputs[0], len(order) - 1
+        while apart and operand.strides[order[apart - 1]] == operand.dims[order[apart]] * operand.strides[order[apart]]:
+            apart -= 1
+        self.dense = operand.strides[order[-1]] == 1
+        self.joins = self.dense and apart < len(order) - 1 and is_linear(operands_of(node))
+        self.apart = apart if self.joins else len(order)
+        dims = [operand.dims[d] for d in order]
+        self.sizes = [*dims[: self.apart], *([math.prod(dims[self.apart :])] if self.joins else [])]
+
+    def place(self, at: Sequence[Index]) -> Indices:
+        """The index of the elements at a place along the dimensions."""
+        reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(self.node), 0)
+        reduced |= zip(self.order, at[: self.apart], strict=False)
+        full = _full_index(self.node, self.index, reduced)
+        if not self.joins:
+            return full
+        return Linear((self.e.b.add(self.e.offset(self.node.inputs[0], full), at[-1]),))
+
+    def ahead(self) -> Callable[[Sequence[Index], int], None] | None:
+        """What fetches ahead of elements, from their place and their number."""
+        operand = self.node.inputs[0]
+        buffers = streams(operands_of(self.node), operand) if self.dense else []
+
+        def fetched(at: Sequence[Index], count: int) -> None:
+            fetch(self.e, buffers, self.e.offset(operand, self.place(at)), count, DISTANCE)
+
+        return fetched if buffers else None
+
+
 def _long_sums(
     e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]
 ) -> list[Scalar]:
-    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
+    along = _Along(e, node, index, order)
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
-        place = _full_index(node, index, reduced | dict(zip(order, at, strict=True)))
+        place = along.place(at)
         return _spread([e.value(x, place) for x in operands_of(node)]), carried
 
-    sums = long_sums(e.b, [node.inputs[0].dims[d] for d in order], [node])
+    sums = long_sums(e.b, along.sizes, [node])
+    sums.ahead = along.ahead()
     sums.add_up(visit)
     return finished(e, node, sums.results(initials))
+
+
+def _extremum(
+    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Scalar]
+) -> Value | None:
+    """A maximum or minimum along the memory of a large array; None if a reduction is none."""
+    op = extremum_of(node) if takes_three(node) else None
+    along = _Along(e, node, index, order)
+    ahead = along.ahead() if op and is_in_lanes(along.sizes) else None
+    if op is None or ahead is None:
+        return None
+
+    def visit(at: Sequence[Index]) -> Value:
+        (value,) = flatten(e.value(node.inputs[0], along.place(at)))
+        return value
+
+    return extremum_in_lanes(e.b, op, along.sizes, flatten(initials[0])[0], visit, ahead)
 
 
 def _sums_of_runs(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> LongSums | None:

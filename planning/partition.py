@@ -43,6 +43,11 @@ whole tiles and cache lines. The first is for reductions only: blocks of 64 colu
 
 GRAINS_IN_EXTENT = 4
 
+COLUMNS = (1024, 512)
+"""Columns of a chunk of a reduction: the first if there are four chunks then, the second if two. The first are a page
+of f32 of each row; reading a quarter of a page of each takes 1.4 times as long.
+"""
+
 STREAMED = 2048
 """Columns of a chunk of a product with few rows, where the chunks are then four or more. Such a product takes the time
 of reading a matrix once, and chunks of 64 columns read pieces of its rows that are too short: twice the time.
@@ -117,11 +122,15 @@ def partition_of(kernel: Instruction) -> Partition | None:
     if extent < 2 or work < 2 * CHUNK:
         return None
     grain = _grain(extent, ops)
-    if grain < GRAINS[0] and _shares_columns(kernel, dimensions):
-        dimensions, extent = dimensions[:-1], extent // shapes[0].dims[dimensions[-1]]
-        if not dimensions:
-            return None
-        grain = _grain(extent, ops)
+    if _shares_columns(kernel, dimensions):
+        if grain < GRAINS[0]:
+            dimensions, extent = dimensions[:-1], extent // shapes[0].dims[dimensions[-1]]
+            if not dimensions:
+                return None
+            grain = _grain(extent, ops)
+        else:
+            columns, (most, fewest) = shapes[0].dims[dimensions[-1]], COLUMNS
+            grain = most if columns >= 4 * most else fewest if columns >= 2 * fewest else grain
     if crossed in dimensions:
         grain = max(grain, GRAINS[1])
     if _takes(kernel, dimensions, rows=True):
