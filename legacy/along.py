@@ -25,7 +25,7 @@ class Along:
         for d, position in zip(others, kept.multi, strict=True):
             self.positions[d] = position
         dims, strides = ([x[d] for d in order] for x in (self.source.dims, self.source.strides))
-        self.dense, apart = strides[-1] == 1, len(order) - 1
+        self.dense, apart = strides[-1:] == [1], max(len(order) - 1, 0)
         while apart and strides[apart - 1] == dims[apart] * strides[apart]:
             apart -= 1
         self.joins = self.dense and apart < len(order) - 1 and all(is_linear(o, e.leaves) for o in operands)

@@ -204,10 +204,10 @@ class _Along:
 
     def __init__(self, e: Elemental, node: Node, index: Indices, order: Sequence[int]):
         self.e, self.node, self.index, self.order = e, node, index, order
-        operand, apart = node.inputs[0], len(order) - 1
+        operand, apart = node.inputs[0], max(len(order) - 1, 0)
         while apart and operand.strides[order[apart - 1]] == operand.dims[order[apart]] * operand.strides[order[apart]]:
             apart -= 1
-        self.dense = operand.strides[order[-1]] == 1
+        self.dense = bool(order) and operand.strides[order[-1]] == 1
         self.joins = self.dense and apart < len(order) - 1 and is_linear(operands_of(node))
         self.apart = apart if self.joins else len(order)
         dims = [operand.dims[d] for d in order]
@@ -253,9 +253,11 @@ def _extremum(
 ) -> Value | None:
     """A maximum or minimum along the memory of a large array; None if a reduction is none."""
     op = extremum_of(node) if takes_three(node) else None
+    if op is None:
+        return None
     along = _Along(e, node, index, order)
-    ahead = along.ahead() if op and is_in_lanes(along.sizes) else None
-    if op is None or ahead is None:
+    ahead = along.ahead() if is_in_lanes(along.sizes) else None
+    if ahead is None:
         return None
 
     def visit(at: Sequence[Index]) -> Value:
