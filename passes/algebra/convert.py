@@ -20,13 +20,19 @@ def convert_back(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def convert_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """convert(convert(x)) → convert(x), if the inner convert is lossless, or both truncate integers."""
+    """convert(convert(x)) → convert(x), if the inner convert is lossless, or both truncate integers.
+
+    Floats are converted to the nearest integer of a type, integers wrap around: where a type does not hold an integer,
+    it matters whether it came as a float.
+    """
     inner = i.operands[0]
     if inner.opcode is not Op.CONVERT:
         return None
     x, middle, last = inner.operands[0], inner.shape.dtype, i.shape.dtype
     cuts = x.shape.dtype.is_integer and middle.is_integer and last.is_integer and last.bits <= middle.bits
     lossless = holds(middle, x.shape.dtype) and (last is not DType.PRED or is_exact(x.shape.dtype))
+    if is_exact(x.shape.dtype) and middle.is_float and last.is_integer:
+        lossless = lossless and holds(last, x.shape.dtype)
     real = not (middle.is_complex or last.is_complex)
     return b.convert(x, last) if real and last is not x.shape.dtype and (cuts or lossless) else None
 

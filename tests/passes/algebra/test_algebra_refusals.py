@@ -86,6 +86,8 @@ REFUSED = [
     # the first conversion loses something; a subnormal is true only as what it was
     ("convert_twice", "f32", "d = f64[2,3] parameter(0); a = T convert(d); ROOT r = f16[2,3] convert(a)"),
     ("convert_twice", "f32", "h = f16[2,3] parameter(0); a = T convert(h); ROOT r = P convert(a)"),
+    ("convert_twice", "f32", "i = s8[2,3] parameter(0); a = T convert(i); ROOT r = u32[2,3] convert(a)"),
+    ("convert_twice", "f64", "i = s32[2,3] parameter(0); a = T convert(i); ROOT r = s16[2,3] convert(a)"),
     # the order of differences matters
     ("reduce_of_reshape", "f32", ("x = T[2,3,4] parameter(0); n = S parameter(1); a = T[6,4] reshape(x);"
                                  "ROOT r = T[4] reduce(a, n), dimensions={0}, to_apply=subtract")),
