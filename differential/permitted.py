@@ -138,10 +138,11 @@ class _Choices:
         """The function of an instruction with the choices of this run."""
         if i.opcode is Op.COMPARE and i.operands[0].shape.dtype in _NARROW:
             return self._compared(i, run)
-        if self.number % 2 and i.opcode in _FOLDED and i.operands[0].shape.dtype in _NARROW:
-            run = _flushing(run)
-        if self.number % 2 and _may_keep(i):
+        folded = i.opcode in _FOLDED and i.operands[0].shape.dtype in _NARROW
+        if self.number % (4 if folded else 2) == 1 and _may_keep(i):
             run = _keeping(run)
+        elif self.number % 2 and folded:
+            run = _flushing(run)
         if is_sum(i):
             return lambda *operands: self._summed(i, run, self._due(i, operands))
         given = join(self.errors.get(o, NONE) for o in i.operands)

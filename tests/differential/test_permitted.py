@@ -501,7 +501,7 @@ def test_an_extremum_passes_a_subnormal_on_or_zero(made):
     assert not permits(text, inputs, 0.0) and not permits(text, inputs, INF)
 
 
-@pytest.mark.parametrize("kind, tiny", [("f32", 1e-45), ("f64", 5e-324)])
+@pytest.mark.parametrize("kind, tiny", [("bf16", 1e-40), ("f32", 1e-45), ("f64", 5e-324)])
 def test_a_remainder_by_a_subnormal_is_nan_or_exact(kind, tiny):
     """glibc's fmod took such a divisor for 0 where subnormals are flushed; from version 2.38 on it reads its bits."""
     text = f"""HloModule m
@@ -509,7 +509,7 @@ def test_a_remainder_by_a_subnormal_is_nan_or_exact(kind, tiny):
       y = {kind}[2] parameter(1)
       ROOT r = {kind}[2] remainder(x, y) }}
     """
-    dtype = np.float32 if kind == "f32" else np.float64
+    dtype = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}[kind]
     inputs = [np.array([0.5, 3.0], dtype), np.array([tiny, tiny], dtype)]
     assert permits(text, inputs, NAN) and permits(text, inputs, 0.0)
     assert not permits(text, inputs, 0.5) and not permits(text, inputs, INF)
