@@ -61,7 +61,10 @@ def fuse_small(module: Module) -> Module:
 
 
 def _name_starts(computation: Computation, names: Names) -> Computation:
-    """Give every scalar constant in a loop's initial state an instruction of its own: it needs its own buffer."""
+    """Give every scalar constant in a loop's initial state an instruction of its own: it needs its own buffer.
+
+    It waits for nothing: what the constant waits for may come after it.
+    """
     new: dict[Instruction, Instruction] = {}
     fresh: list[Instruction] = []
     starts = {i.operands[0] for i in computation.instructions if i.opcode is Op.WHILE}
@@ -70,7 +73,7 @@ def _name_starts(computation: Computation, names: Names) -> Computation:
         if old in starts and old.opcode is Op.TUPLE:
             for n, o in enumerate(operands):
                 if o.opcode is Op.CONSTANT and o.shape.is_array and not o.shape.dims:
-                    operands[n] = o.replace(name=names.fresh(o.name))
+                    operands[n] = untied(o).replace(name=names.fresh(o.name))
                     fresh.append(operands[n])
         same = all(a is b for a, b in zip(operands, old.operands))
         new[old] = old if same else old.replace(operands=tuple(operands))

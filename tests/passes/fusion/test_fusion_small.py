@@ -102,6 +102,17 @@ ENTRY e { z = s32[] constant(0)
 """
 
 
+def test_a_constant_that_starts_a_loop_waits_for_no_kernel_that_it_joins():
+    """A pass that expands an op with a control dependency gives it to all that it makes, constants too."""
+    tied = "v = f32[8] parameter(0)\n  a = f32[8] negate(v)\n  z = s32[] constant(0), control-predecessors={a}"
+    text = LOOP.replace("ENTRY e { z = s32[] constant(0)", f"ENTRY e {{ {tied}").replace("ROOT w =", "w =")
+    text = text.replace("body=b }", "body=b\n  ROOT r = ((s32[], f32[], s32[]), f32[8]) tuple(w, a) }")
+    module = parse_module(text)
+    verify(fuse_small(module))
+    x = [np.arange(8, dtype=np.float32)]
+    agree(module, evaluate(module, x), compile_module(module, Flags.parse("legacy")).execute(x))
+
+
 def test_the_constants_that_enter_a_loop_are_made_in_place_by_one_kernel_and_the_trip_count_is_still_known():
     made = plan(parse_module(LOOP), PlanOptions(PipelineOptions((*PREPARED, "dce", "fuse-small", "dce"))))
     check_assignment(made)
