@@ -42,7 +42,16 @@ BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
+WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
 FEW = 8  # chains whose sum in f32 is as exact as they are
+
+
+def _over_columns(size: int, sums: bool) -> Unroll:
+    """Of a loop over columns. LLVM unrolls few before it makes vectors: sums become scalars that it joins one by one,
+    which takes long, and what rows give in any order becomes vectors of rows, with gathers.
+    """
+    odd = sums and size < WHOLE_VECTOR and size.bit_count() > 1
+    return Unroll.ANY if size > UNROLLABLE or size < LEAST_VECTOR or odd else Unroll.VECTORIZED
 
 
 def has_columns(node: Node) -> bool:
@@ -265,9 +274,7 @@ class ColumnReduction:
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
         b = self.b
-        # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
-        free = size > UNROLLABLE or size < LEAST_VECTOR or all(self.sums)
-        with b.loop(0, size, unroll=Unroll.ANY if free else Unroll.VECTORIZED) as loop:
+        with b.loop(0, size, unroll=_over_columns(size, all(self.sums))) as loop:
             values = [slots.read(loop.index) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row
             for r in at:
