@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from . import pass_list
 from .errors import CodegenError
 from .library_llvm import ASSEMBLY, GENERATORS, LibraryMachine, LibraryModule, library_version
 from .llvm import OPTIMIZED, VERSIONS, Compiler, compiler, parse, refuse_assembly, wrong_ir
@@ -35,8 +36,8 @@ class OpenModule(Protocol):
     def assembly(self) -> str: ...
 
 
-LITTLE, JOIN = 1, "early-cse"
-"""LLVM's level for straight lines of calls, with the same registers as at its highest, and its passes."""
+LITTLE = 1
+"""LLVM's level for straight lines of calls, with the same registers as at its highest."""
 
 
 @functools.cache
@@ -65,7 +66,7 @@ def open_module(llvm_ir: str, target: Target, optimized: bool, straight: bool = 
         except (CodegenError, UnicodeEncodeError) as error:
             raise wrong_ir(str(error)) from error
         try:
-            yield _Shared(module, JOIN if level == LITTLE else f"default<O{level}>")
+            yield _Shared(module, passes_of(target, level))
         finally:
             module.close()
     finally:
@@ -73,6 +74,13 @@ def open_module(llvm_ir: str, target: Target, optimized: bool, straight: bool = 
 
 
 _IDLE: dict[tuple[Target, int], list[LibraryMachine]] = {}
+
+
+def passes_of(target: Target, level: int) -> str:
+    """The passes of a module in LLVM's syntax. Processors that nobody measures here have those of -O3."""
+    if level == LITTLE:
+        return pass_list.LITTLE
+    return pass_list.KERNELS if level == OPTIMIZED and target.architecture == "x86_64" else f"default<O{level}>"
 
 
 class _Shared:

@@ -10,8 +10,8 @@ from ..hlo.errors import InputError
 from .metadata import assumed_metadata
 
 SETTINGS = (
-    "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; signs tested by bits; "
-    "FMAs of small kernels decided"
+    "pass_list.py 1 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
+    "signs tested by bits; FMAs of small kernels decided"
 )
 """The settings of `open_module` in words, a part of every cache key. Change them together."""
 

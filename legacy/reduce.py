@@ -13,7 +13,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from ..planning.partition import Partition
 from .along import Along
-from .builder import Code, IndexValue, Unroll
+from .builder import Code, IndexValue, Unroll, over_columns
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
@@ -387,9 +387,10 @@ def _accumulate(
     code, first = e.code, reducers.all[0]
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
-    # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
-    free = block > UNROLLABLE or all(reducer.in_parts for reducer in reducers.all)
-    unroll = Unroll.FREELY if free else Unroll.VECTORS
+    # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
+    # reorder what rows give, vectors of rows, with gathers.
+    whole = not all(reducer.in_parts for reducer in reducers.all)
+    unroll = Unroll.FREELY if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
     ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
     columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block

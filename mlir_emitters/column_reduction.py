@@ -44,7 +44,16 @@ ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
+WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
 FEW = 8  # chains whose sum in f32 is as exact as they are
+
+
+def _over_columns(size: int, sums: bool) -> Unroll:
+    """Of a loop over columns. LLVM unrolls few before it makes vectors: sums become scalars that it joins one by one,
+    which takes long, and what rows give in any order becomes vectors of rows, with gathers.
+    """
+    odd = sums and size < WHOLE_VECTOR and size.bit_count() > 1
+    return Unroll.ANY if size > UNROLLABLE or size < LEAST_VECTOR or odd else Unroll.VECTORIZED
 
 
 def has_columns(node: Node) -> bool:
@@ -287,9 +296,7 @@ class ColumnReduction:
     ) -> None:
         """Combine a few rows of neighbouring columns, from the `first` of a block on."""
         b = self.b
-        # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
-        free = size > UNROLLABLE or size < LEAST_VECTOR or (all(self.sums) and size == self.block)
-        with b.loop(0, size, unroll=Unroll.ANY if free else Unroll.VECTORIZED) as loop:
+        with b.loop(0, size, unroll=_over_columns(size, all(self.sums))) as loop:
             column = b.add(first, loop.index)
             values = [slots.read(column) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row

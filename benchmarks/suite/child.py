@@ -134,16 +134,22 @@ def load(workload: str) -> tuple[Any, str, list[Any]]:
         return case, lowered.compiler_ir("hlo").as_hlo_text(), jax.tree_util.tree_leaves(case.inputs)
 
 
+LONG = 1 << 18
+"""Elements of an array that threads share."""
+
+
 def _warm_up(column: str) -> None:
-    """Compile and run a module of one op, so that the start of a library counts for no workload."""
+    """Compile and run a module of one op, so that the start of a library, and what is compiled once a machine, count
+    for no workload: the array is long enough for threads, whose pool is compiled, too.
+    """
     import numpy as np
 
     from ...formats.text.parser import parse_module
     from .rivals import prepare
     from .workload import Case
 
-    text = "HloModule warm\n\nENTRY e {\n  p = f32[] parameter(0)\n  ROOT r = f32[] negate(p)\n}\n"
-    module, inputs = parse_module(text), (np.zeros((), np.float32),)
+    text = f"HloModule warm\n\nENTRY e {{\n  p = f32[{LONG}] parameter(0)\n  ROOT r = f32[{LONG}] negate(p)\n}}\n"
+    module, inputs = parse_module(text), (np.zeros(LONG, np.float32),)
     prepare(column, Case(inputs, text, numpy=lambda x: -x, torch=lambda torch, x: -x), module, inputs, 1).first()
 
 

@@ -1,6 +1,7 @@
 """The suite's command: a tiny workload through all of it, and what becomes of crashes, time-outs and Ctrl-C."""
 
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -44,6 +45,19 @@ def tiny(tmp_path):
     x = np.random.RandomState(0).uniform(-1, 1, (40, 25)).astype(np.float32)
     save_io(folder / "io.npz", [x], [np.tanh(x), np.tanh(x).sum(1)])
     return folder
+
+
+WARM = """
+from testbed.benchmarks.suite.child import _warm_up
+from testbed.codegen import pool
+_warm_up("legacy")
+print(pool._pool is not None)
+"""
+
+
+def test_what_is_compiled_once_a_machine_counts_for_no_workload():
+    command = [sys.executable, "-c", f"import json, sys; sys.path[:] = json.loads({json.dumps(sys.path)!r})\n{WARM}"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "True\n"
 
 
 def test_a_workload_through_the_whole_command(tiny, tmp_path, capsys):

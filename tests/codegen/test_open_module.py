@@ -5,10 +5,11 @@ from dataclasses import replace
 import llvmlite.binding as llvm
 import pytest
 
+from ...codegen import pass_list
 from ...codegen.errors import CodegenError
 from ...codegen.library_llvm import LibraryMachine, LibraryModule, library_version
 from ...codegen.llvm import VERSIONS, compiler, parse
-from ...codegen.open_module import open_module, versions
+from ...codegen.open_module import open_module, passes_of, versions
 from ...codegen.optimize import assembly, build_object, compile_object, object_key
 from ...codegen.options import EmitOptions, Target
 from ...codegen.unlocked import emit_object, freed, run_passes
@@ -59,6 +60,23 @@ def test_the_code_is_that_of_llvmlite(level):
     with open_module(SUM, target, level > 0) as module:
         module.optimize()
         assert module.object() == expected
+
+
+def test_kernels_for_x86_have_passes_of_their_own_others_those_of_o3():
+    aarch64 = Target("aarch64-unknown-linux-gnu", "generic", "+neon", 128)
+    assert passes_of(HOST.target, 3) == pass_list.KERNELS and passes_of(aarch64, 3) == "default<O3>"
+    assert passes_of(HOST.target, 0) == "default<O0>"
+
+
+def test_the_passes_make_vectors_inline_functions_and_drop_what_nobody_calls():
+    callee = "define internal float @twice(float %v) {\n  %t = fadd float %v, %v\n  ret float %t\n}\n"
+    text = SUM.replace("fadd float %v, %w", "call float @twice(float %v)").replace(
+        "define void", f"{callee}define void"
+    )
+    with open_module(text, Target.level("x86-64-v3"), True) as module:
+        module.optimize()
+        assert [name for name, _ in module.functions()] == ["sum"]
+        assert "fadd <8 x float>" in module.text() and "call" not in module.text()
 
 
 CALLS = """

@@ -216,3 +216,13 @@ def test_strict_mode_flushes_nothing():
         options = CompileOptions(emit=EmitOptions.host(strict=True))
         result = compile_module(parse_module(text), Flags.parse("legacy"), options).execute([x])[0]
         np.testing.assert_allclose(result, reference(x.astype(np.float64)), rtol=3e-7, atol=1e-45)
+
+
+def test_sums_of_few_columns_are_vectors_before_loops_are_unrolled():
+    few = (
+        SUM.replace("f32[64,4096]", "f32[4096,8]")
+        .replace("f32[64]", "f32[8]")
+        .replace("dimensions={1}", "dimensions={0}")
+    )
+    ir = legacy.emit(plan(parse_module(few)).kernels, EmitOptions(Target.level("x86-64-v4"))).llvm_ir
+    assert "llvm.loop.vectorize.followup_vectorized" in ir
