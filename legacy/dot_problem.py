@@ -43,6 +43,9 @@ FLAT_ROWS = 16
 STREAMED_ROWS, STREAMED_TILE = 16, 8
 """Rows of a product that streams B, and of its tiles: higher ones read too short pieces of B's rows."""
 
+STREAMED_DEPTH = 12 << 10
+"""Products of such sums, at most: each adds up parts of a few of them in one chain."""
+
 FLAT_TILES = 2
 """Tiles of rows up to which B is read where it lies: more of them gain from a copy."""
 
@@ -274,12 +277,9 @@ def _is_streamed(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, 
     """Whether a few rows are multiplied with a large B whose rows are far apart."""
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
-    adjacent = right.free_stride == 1 and left.contracted_stride == 1 and not e.code.strict
-    return (
-        adjacent
-        and left.size <= STREAMED_ROWS
-        and _is_far(right, left.size, depth, vector_bits // (8 * size), vector_bits)
-    )
+    fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not e.code.strict
+    fits = fits and right.free_stride == 1 and left.contracted_stride == 1
+    return fits and _is_far(right, left.size, depth, vector_bits // (8 * size), vector_bits)
 
 
 def _is_far(right: Side, rows: int, depth: int, lanes: int, vector_bits: int) -> bool:
