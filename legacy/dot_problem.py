@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from llvmlite import ir
@@ -39,6 +39,12 @@ WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 
 FLAT_ROWS = 16
 """Rows of a tile that reads B where it lies. Of more rows, most of the addresses of A's rows would be on the stack."""
+
+STREAMED_ROWS, STREAMED_TILE = 16, 8
+"""Rows of a product that streams B, and of its tiles: higher ones read too short pieces of B's rows."""
+
+STREAMED_DEPTH = 12 << 10
+"""Products of such sums, at most: each adds up parts of a few of them in one chain."""
 
 FLAT_TILES = 2
 """Tiles of rows up to which B is read where it lies: more of them gain from a copy."""
@@ -77,7 +83,8 @@ class Problem:
     real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
     as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
     where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
-    of a column share a set of the first cache.
+    of a column share a set of the first cache; streamed: flat, of a large B of which a few rows are read along all
+    columns, and added to C, while the next ones are fetched.
     """
 
     dtype: DType
@@ -94,6 +101,7 @@ class Problem:
     parts: int = 1
     flat: bool = False
     spread: bool = False
+    streamed: bool = False
 
     @property
     def tile_rows(self) -> int:
@@ -101,7 +109,7 @@ class Problem:
         divisor, so that one tile's code is enough.
         """
         if self.flat:
-            return flat_height(self.rows, self.lanes * self.dtype.bits)
+            return flat_height(self.rows, self.lanes * self.dtype.bits, self.streamed)
         most = registers(self.lanes * self.dtype.bits)
         full = (most - widest(most) - 1) // widest(most)
         heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.group > 1 else ()
@@ -142,14 +150,14 @@ def registers(vector_bits: int) -> int:
     return 32 if vector_bits >= 512 else 16
 
 
-def flat_height(rows: int, vector_bits: int) -> int:
+def flat_height(rows: int, vector_bits: int, streamed: bool = False) -> int:
     """Rows of a tile that reads B where it lies: all of them, or half."""
-    return -(-rows // -(-rows // min(FLAT_ROWS, registers(vector_bits) - 2)))
+    return -(-rows // -(-rows // min(STREAMED_TILE if streamed else FLAT_ROWS, registers(vector_bits) - 2)))
 
 
-def flat_vectors(rows: int, vector_bits: int) -> int:
+def flat_vectors(rows: int, vector_bits: int, streamed: bool = False) -> int:
     """The most vectors of columns of such a tile, a power of two."""
-    room = (registers(vector_bits) - 2) // flat_height(rows, vector_bits)
+    room = (registers(vector_bits) - 2) // flat_height(rows, vector_bits, streamed)
     return 1 << (room.bit_length() - 1)
 
 
@@ -248,6 +256,11 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     vectors = min(most, -(-columns // lanes))
     in_bytes = e.code.products == 4 and left in SHORT and right in SHORT - {DType.U8}
     group = (4 if in_bytes else 2) if is_short else 1
+    if is_float and left == right == dtype and _is_streamed(e, sides, depth, vector_bits):
+        vectors = flat_vectors(rows, vector_bits, streamed=True)
+        if instruction.shape.dtype is dtype and columns % (vectors * lanes) == 0:
+            sizes = rows, columns, depth, lanes, vectors, 1, depth
+            return Problem(dtype, left, right, dtype, *sizes, flat=True, streamed=True)
     if is_float and left == right == dtype and _is_flat(e, sides, depth, vector_bits):
         short = columns & -columns  # all columns in one vector, if one is as long
         lanes = short if short == columns < lanes and short * dtype.bits >= 128 else lanes
@@ -260,6 +273,22 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     return Problem(dtype.component, left, right, result, *sizes, parts)
 
 
+def _is_streamed(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vector_bits: int) -> bool:
+    """Whether a few rows are multiplied with a large B whose rows are far apart."""
+    left, right = sides[:2]
+    size = right.operand.shape.dtype.bytes
+    fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not e.code.strict
+    fits = fits and right.free_stride == 1 and left.contracted_stride == 1
+    return fits and _is_far(right, left.size, depth, vector_bits // (8 * size), vector_bits)
+
+
+def _is_far(right: Side, rows: int, depth: int, lanes: int, vector_bits: int) -> bool:
+    """Whether B is in memory, and tiles over all its depth would read too short pieces of its rows."""
+    size = right.operand.shape.dtype.bytes
+    far = min(FAR_BYTES, FAR_PIECES * size * lanes * flat_vectors(rows, vector_bits))
+    return depth * right.size * size > NEAR_BYTES and right.contracted_stride * size > far
+
+
 def _is_flat(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vector_bits: int) -> bool:
     """Whether tiles may read B where it lies."""
     left, right = sides[:2]
@@ -267,8 +296,7 @@ def _is_flat(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vect
     most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(vector_bits) - 2), vector_bits // (8 * size)
     if e.code.strict or left.size > most or right.free_stride != 1 or left.contracted_stride != 1:
         return False
-    far = min(FAR_BYTES, FAR_PIECES * size * lanes * flat_vectors(left.size, vector_bits))
-    if depth * right.size * size > NEAR_BYTES and right.contracted_stride * size > far:
+    if _is_far(right, left.size, depth, lanes, vector_bits):
         return False
     return not _shares_lines(left) or left.size * depth * size <= SPREAD_BYTES
 
@@ -277,6 +305,12 @@ def _shares_lines(left: Side) -> bool:
     """Whether elements of a column of A are so far apart that the first cache has no room for all their lines."""
     stride = left.free_stride * left.operand.shape.dtype.bytes
     return left.size > WAYS * (PAGE // math.gcd(stride, PAGE))
+
+
+def unstreamed(problem: Problem) -> Problem:
+    """The product in panels that are packed, where its sums must be finished one after the other."""
+    vectors = min(widest(registers(problem.lanes * problem.dtype.bits)), -(-problem.columns // problem.lanes))
+    return replace(problem, flat=False, streamed=False, vectors=vectors) if problem.streamed else problem
 
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:

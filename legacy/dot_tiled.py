@@ -20,10 +20,10 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
-from .dot_micro import Along, Micro
+from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_pairs import pair
-from .dot_problem import Problem, Side, positions_of_step, sides_of
+from .dot_problem import Problem, Side, positions_of_step, sides_of, unstreamed
 from .elemental import Elemental, Index
 from .loops import parts
 from .memory import LINE, Pointer, store
@@ -65,9 +65,11 @@ def emit_tiled_dot(
     code, sides = e.code, sides_of(instruction)
     assert sides is not None
     left, right, rows, exchanged = sides
+    problem = problem if finish is None else unstreamed(problem)
     deep = finish is not None and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
     banded = deep or problem.result is not problem.dtype
     block = problem.depth if finish and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    block = min(B_AHEAD, problem.depth) if problem.streamed else block
     width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
     height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
@@ -185,6 +187,9 @@ class _Tiled:
 
     def emit(self) -> None:
         p, code = self.problem, self.code
+        if p.streamed:
+            self._stream()
+            return
         totals = self.spaces.totals
         count, rest = divmod(p.depth, self.block)
         replaces = totals is None and not any(level.apart for level in self._levels(count))
@@ -212,6 +217,18 @@ class _Tiled:
             if totals is not None:
                 self._end(sums, 0, p.rows, panels.index, width)
             panels.close()
+
+    def _stream(self) -> None:
+        """Multiply a few rows of B after the other, along all columns. Tiles fetch their columns of the next ones."""
+        p, code = self.problem, self.code
+        first, last = self.columns or (0, p.columns)
+        for start, end, depth in parts(p.depth, self.block):
+            rows = code.loop(end - start, start=start, step=depth, unroll=Unroll.NEVER)
+            begins = code.b.icmp_unsigned("==", code.value(rows.index), I64(0))
+            panels = code.range(first, last, p.panel, unroll=Unroll.NEVER)
+            replace(self, first=begins)._rows(panels.index, p.panel, rows.index, depth, self.c)
+            panels.close()
+            rows.close()
 
     def _beside(self, space: Pointer, column: IndexValue) -> Matrix:
         """Memory for sums of a panel. Column `column` is its first, so that tiles find it and C by equal numbers."""

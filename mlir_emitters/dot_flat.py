@@ -7,7 +7,7 @@ import math
 from ..hlo.dtypes import DType
 from .dot_operands import is_readable
 from .dot_product import Product
-from .dot_registers import registers_of
+from .dot_registers import FEW_REGISTERS, registers_of
 
 PAGE = 4096  # bytes at whose multiples lines share a set of the first cache
 FEW_WAYS = 4  # lines of a set that A may take, of eight
@@ -15,7 +15,7 @@ FLAT_ROWS = 16  # of a tile that reads B in place; of more rows, the addresses o
 FLAT_TILES = 2  # of rows that read B in place; more of them gain from a copy of it
 LARGE = 1 << 22  # bytes of B that come from beyond the second cache
 FAR = 128  # vectors between rows of B beyond which one of each takes as long to read as four
-NEAR_ROWS = 8  # of A, up to which a tile reads several vectors of each row of B
+NEAR_TILE = 8  # rows of A, up to which a tile reads several vectors of each row of B
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
 
 
@@ -29,12 +29,17 @@ def is_flat(product: Product, wide: DType, vector_bits: int, narrow: bool) -> bo
     if product.left.dtype is not wide or not is_readable(product, wide):
         return False
     if is_large(product, wide) and (
-        narrow or (rows > NEAR_ROWS and 8 * product.depth.rhs * wide.bytes > FAR * vector_bits)
+        narrow or (rows > near_rows(vector_bits) and 8 * product.depth.rhs * wide.bytes > FAR * vector_bits)
     ):
         return False
     if narrow and shares_lines(product):
         return False
     return rows <= FLAT_TILES * min(FLAT_ROWS, registers_of(vector_bits) - 2)
+
+
+def near_rows(vector_bits: int) -> int:
+    """The most rows whose tiles read parts of a large B along all columns: those of two tiles, if these are wide."""
+    return 2 * NEAR_TILE if registers_of(vector_bits) > FEW_REGISTERS else NEAR_TILE
 
 
 def is_large(product: Product, wide: DType) -> bool:

@@ -26,7 +26,7 @@ from .builder import Index, Unroll, Value
 from .dot import accumulator_of
 from .dot_dims import Dimension
 from .dot_dtypes import IN_VECTORS, dtype_of_sums
-from .dot_flat import FLAT_ROWS, NEAR_ROWS, PACK_ROWS, is_flat, is_large, shares_lines
+from .dot_flat import FLAT_ROWS, NEAR_TILE, PACK_ROWS, is_flat, is_large, near_rows, shares_lines
 from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, open_loops, positions_of_step, product_of
 from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
@@ -111,8 +111,9 @@ class Matmul:
         few = is_flat(product, wide, vector_bits, self.narrow)
         converting = product.left.dtype is not wide and converts_in_place(product)
         codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
+        near = is_large(product, wide) and self.row.size <= near_rows(vector_bits)
         height, vectors = (
-            flat_tile(vector_bits, self.row.size, FLAT_ROWS, self.parts)
+            flat_tile(vector_bits, self.row.size, NEAR_TILE if near else FLAT_ROWS, self.parts)
             if few
             else best_tile(vector_bits, converting, codes and wide.is_float, self.parts)
         )
@@ -150,7 +151,7 @@ class Matmul:
         self.streams = streams and not self.banded
         self.later = False  # whether tiles fetch the next block of B, not the next rows
         if self.streams:
-            self.later = self.row.size <= NEAR_ROWS and (self.row.size == 1 or is_large(product, wide))
+            self.later = near or self.row.size == 1
             short = STREAM_ROWS if few_registers else STREAM_DEPTH
             block = short if self.later else FLAT_DEPTH
         whole = self.narrow and not self.banded and not self.streams

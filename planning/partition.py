@@ -53,8 +53,13 @@ STREAMED = 2048
 of reading a matrix once, and chunks of 64 columns read pieces of its rows that are too short: twice the time.
 """
 
-FEW_ROWS = 4
-"""Rows of a product from which on it reads the matrix several times, or keeps a part of it in a cache."""
+FEW_ROWS, MORE_ROWS = 4, 17
+"""Rows of a product from which on it keeps a part of a matrix in a cache, or has more to compute than to read: the
+second number is for matrices in memory.
+"""
+
+IN_MEMORY = 1 << 22
+"""Bytes of such a matrix: more than the second cache holds."""
 
 COLUMN_GRAINS = (64, 32, 16)
 """Columns of a product in a chunk of columns: multiples of the first of these that gives two chunks, so that panels
@@ -197,10 +202,15 @@ def _streams_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
     """Whether chunks are columns of a product with few rows, so that each reads a piece of all rows of a matrix."""
     result = next(shape for _, shape in kernel.shape.leaves())
     body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
-    products = [i.shape for i in body if i.opcode is Op.DOT]
-    along = [shape for shape in products if fastest(shape) >= 0]
-    few = any(shape.size < FEW_ROWS * shape.dims[fastest(shape)] for shape in along)
+    few = any(_has_few_rows(i) for i in body if i.opcode is Op.DOT)
     return few and fastest(result) in dimensions
+
+
+def _has_few_rows(dot: Instruction) -> bool:
+    """Whether a product takes the time of reading a matrix once."""
+    inner = fastest(dot.shape)
+    large = max(o.shape.bytes for o in dot.operands[:2]) > IN_MEMORY
+    return inner >= 0 and dot.shape.size < (MORE_ROWS if large else FEW_ROWS) * dot.shape.dims[inner]
 
 
 def _takes(kernel: Instruction, dimensions: Sequence[int], rows: bool) -> bool:

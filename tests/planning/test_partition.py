@@ -207,7 +207,9 @@ def test_a_reduction_reads_long_pieces_of_rows(columns: tuple[int, ...], least: 
     assert found is not None and found.least == least
 
 
-@pytest.mark.parametrize(("rows", "columns", "least"), [(1, 4096, 1024), (3, 16384, 2048), (1, 512, 64), (8, 4096, 64)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "least"), [(1, 4096, 1024), (3, 16384, 2048), (1, 512, 64), (16, 4096, 1024), (17, 4096, 64)]
+)
 def test_a_product_with_few_rows_reads_a_matrix_in_long_pieces(rows: int, columns: int, least: int):
     x, w, result = f"f32[{rows},8192]", f"f32[8192,{columns}]", f"f32[{rows},{columns}]"
     body = f"ROOT r = {result} dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
