@@ -8,7 +8,7 @@ from math import prod
 from ..hlo.ir import Instruction
 from .builder import IndexValue
 from .elemental import Elemental, Index
-from .fetch import fetch, streams_of
+from .fetch import LONG_RUN, fetch, streams_of
 from .linear import is_linear
 
 
@@ -43,7 +43,8 @@ class Along:
 
     def ahead(self, count: int) -> Callable[[Sequence[IndexValue]], None] | None:
         """What fetches ahead of `count` elements along memory, from their place; None if nothing is."""
-        streams = streams_of(self.e, self.operands, self.source) if self.dense else []
+        long = len(self.sizes) == 1 or self.sizes[-1] * self.source.dtype.bytes >= LONG_RUN
+        streams = streams_of(self.e, self.operands, self.source) if self.dense and long else []
 
         def fetched(at: Sequence[IndexValue]) -> None:
             fetch(self.e, streams, self.place(at).offset(self.source), count, along=True)

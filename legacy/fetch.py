@@ -25,6 +25,9 @@ MOST = 2
 AHEAD = 8192
 """Bytes that a loop along memory is ahead of what it reads."""
 
+LONG_RUN = 4 * AHEAD
+"""Bytes between two jumps from which on little is fetched that does not follow."""
+
 Streams = Sequence[tuple[Pointer, DType]]
 
 

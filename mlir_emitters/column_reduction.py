@@ -43,6 +43,7 @@ BLOCK = 1024  # results accumulated together: a page of f32 of each row
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
+LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
 FEW = 8  # chains whose sum in f32 is as exact as they are
@@ -185,7 +186,8 @@ class ColumnReduction:
         self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
         cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
         best = all(slots.extremum for slots in self.accumulators)
-        self.ahead = [] if cheap else streams([x for node in nodes for x in operands_of(node)], operand)
+        read = [x for node in nodes for x in operands_of(node)]
+        self.ahead = streams(read, operand) if self.width >= LEAST_PIECES and not cheap else []
         self.together = SUMMED_ROWS if cheap or (best and not self.ahead) else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
         self.many = count > FEW * SHORT * self.together

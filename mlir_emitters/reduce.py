@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
-from .ahead import DISTANCE, fetch, streams
+from .ahead import DISTANCE, LONG_RUN, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .complex_sums import Factor, sums_of_runs
 from .elemental import Elemental, ElementRule, Indices, Linear, Reads
@@ -225,7 +225,8 @@ class _Along:
     def ahead(self) -> Callable[[Sequence[Index], int], None] | None:
         """What fetches ahead of elements, from their place and their number."""
         operand = self.node.inputs[0]
-        buffers = streams(operands_of(self.node), operand) if self.dense else []
+        long = len(self.sizes) == 1 or self.sizes[-1] * operand.dtype.bytes >= LONG_RUN
+        buffers = streams(operands_of(self.node), operand) if self.dense and long else []
 
         def fetched(at: Sequence[Index], count: int) -> None:
             fetch(self.e, buffers, self.e.offset(operand, self.place(at)), count, DISTANCE)

@@ -58,6 +58,7 @@ def reduction(
     [
         (700, 1024, COLUMNS, "maximum", True),
         (1030, 256, COLUMNS, "maximum", False),  # whole rows are in order
+        (70_000, 8, COLUMNS, "multiply", False),
         (200, 1024, COLUMNS, "maximum", False),  # such an array is in a cache already
         (256, 1024, ROWS, "add", True),
         (256, 1024, ROWS, "minimum", True),
@@ -127,6 +128,16 @@ def test_adjacent_dimensions_are_one_loop(stack: str):
     options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
     emitted = STACKS[stack].emit(plan(parse_module(text)).kernels, options).llvm_ir
     assert not re.search(r"icmp [su]lt i64 [^,]+, (41|42)\b", emitted)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("dims", "fetched"), [("8,32,64,64", False), ("8,32,128,128", True)])
+def test_what_is_behind_short_runs_is_not_fetched(stack: str, dims: str, fetched: bool):
+    """The images of a channel are apart: what lies ahead is another channel's."""
+    text = IMAGES.format(op="add", dims=dims, layout="3,2,1,0", kept=dims.split(",")[1], of="x", over="0,2,3")
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
+    emitted = STACKS[stack].emit(plan(parse_module(text)).kernels, options).llvm_ir.replace('"', "")
+    assert ("call void @llvm.prefetch" in emitted) == fetched
 
 
 @pytest.mark.parametrize("op", ["add", "maximum"])
