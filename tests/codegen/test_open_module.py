@@ -1,11 +1,13 @@
 """Modules in libLLVM.so: the code is that of llvmlite, and errors are in words and leave the next module in peace."""
 
+import platform
 from dataclasses import replace
 
 import llvmlite.binding as llvm
 import pytest
 
-from ...codegen import pass_list
+from ...codegen import library_llvm, pass_list
+from ...codegen import open_module as open_module_
 from ...codegen.errors import CodegenError
 from ...codegen.library_llvm import LibraryMachine, LibraryModule, library_version
 from ...codegen.llvm import VERSIONS, compiler, parse
@@ -13,8 +15,25 @@ from ...codegen.open_module import open_module, passes_of, versions
 from ...codegen.optimize import assembly, build_object, compile_object, object_key
 from ...codegen.options import EmitOptions, Target
 from ...codegen.unlocked import emit_object, freed, run_passes
+from ...formats.text.parser import parse_module
+from ...migration.choose import emitter
+from ...passes.pipeline import optimize
+from ...planning.planner import plan
 
 HOST = EmitOptions.host()
+
+REDUCED = """
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[512,300] parameter(0)
+  y = f32[300,64] parameter(1)
+  z = f32[] constant(0)
+  s = f32[512] reduce(x, z), dimensions={1}, to_apply=add
+  d = f32[512,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[512,64] tanh(d)
+  ROOT r = (f32[512], f32[512,64]) tuple(s, t) }
+"""
 
 SUM = """
 define void @sum(ptr noalias align 64 %x, ptr noalias align 64 %y) {
@@ -137,3 +156,24 @@ def test_a_module_that_is_refused_leaves_the_machine_for_the_next():
 
 def test_both_libraries_are_of_one_major_version():
     assert library_version().split("-")[1].split(".")[0] == str(llvm.llvm_version_info[0])
+
+
+@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_llvm_with_and_without_assertions_makes_the_same_bytes(stack, level, monkeypatch):
+    options = EmitOptions(Target.level(level), ranges=True)
+    module = parse_module(f"HloModule m\n{REDUCED}")
+    made = emitter(stack).emit(plan(optimize(module)).kernels, options)
+    objects = {}
+    for file in {library_llvm.library_file("x86_64"), library_llvm.library_file("aarch64")}:
+        monkeypatch.setattr(library_llvm, "library_file", lambda architecture, file=file: file)
+        monkeypatch.setattr(open_module_, "_IDLE", {})
+        objects[file] = [compile_object(text, options, None) for text in (made.llvm_ir, *made.helpers)]
+    assert len({tuple(found) for found in objects.values()}) == 1
+
+
+def test_the_library_for_this_machine_has_no_assertions():
+    """Where the lock has such a library: on x86-64. It is found beside the wheels of MLIR."""
+    if platform.machine() == "x86_64":
+        assert library_llvm.library_file("x86_64") != library_llvm.library_file("aarch64")
+        assert library_llvm.RELEASED in library_version()
