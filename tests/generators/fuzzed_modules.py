@@ -229,4 +229,34 @@ ENTRY e { z = f16[] constant(-0)
   y = f16[33] broadcast(h), dimensions={}
   ROOT r = f16[33] power(x, y) }
 """,
+    "an integer that became another one by way of a float, which is clamped": """HloModule m
+ENTRY e { x = s8[64] parameter(0)
+  f = f32[64] convert(x)
+  u = u32[64] convert(f)
+  i = s2[64] convert(f)
+  ROOT r = (u32[64], s2[64]) tuple(u, i) }
+""",
+    "a constant that starts a loop, and waits for a kernel beside its own": """HloModule m
+running { p = c64[] parameter(0)
+  q = c64[] parameter(1)
+  s = c64[] subtract(q, p)
+  ROOT t = (c64[], c64[]) tuple(q, s) }
+ENTRY e { i = c64[1] iota(), iota_dimension=0
+  v = c64[] parameter(0)
+  scan = (c64[1], c64[]) scan(i, v), dimensions={0}, num_carries=1, is_reverse=false, to_apply=running
+  a = c64[] get-tuple-element(scan), index=1
+  one = f32[] constant(1)
+  x = f32[4,3] broadcast(one), dimensions={}
+  y = f32[2,3,4] broadcast(one), dimensions={}
+  n = s32[2] constant({1, 1})
+  d = f32[4,4] ragged-dot(x, y, n), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0},
+    rhs_group_dims={0}, control-predecessors={a}
+  ROOT r = (f32[4,4], c64[]) tuple(d, a) }
+""",
+    "a remainder by a subnormal": """HloModule m
+ENTRY e { x = bf16[8] parameter(0)
+  t = bf16[] constant(9.2e-41)
+  y = bf16[8] broadcast(t), dimensions={}
+  ROOT r = bf16[8] remainder(x, y) }
+""",
 }
