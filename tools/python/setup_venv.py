@@ -330,7 +330,7 @@ def set_up(venv: Path, extras: Sequence[str]) -> None:
         what = [" ".join(EXTRAS[name]) for name in EXTRAS if f"requirements-{name}.txt" in locks]
         say(f"adding {' and '.join(what)} to {venv} (once)")
     else:
-        say(f"making {venv} from {' and '.join(locks)} (once; half a minute, 250 MB to download, more with extras)")
+        say(f"making {venv} from {' and '.join(locks)} (once; half a minute, 290 MB to download, more with extras)")
     resumed = drop_half_installed(site_packages(venv))
     if resumed:
         say(f"an earlier set-up was cut off; writing again: {', '.join(sorted(resumed))}")
