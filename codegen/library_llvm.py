@@ -82,7 +82,7 @@ def _released() -> list[Path] | None:
     records = sorted(packages.glob(f"{RELEASED}-*.dist-info/RECORD"))
     if not records:
         return None
-    names = [line.split(",")[0] for line in records[-1].read_text().splitlines()]
+    names = [line.split(",")[0] for line in records[-1].read_text("utf-8").splitlines()]
     wanted = ("libunwind.so.1.0", "libc++abi.so.1.0", "libc++.so.1.0", "libLLVM.so.22.1")
     found = [(packages / name).resolve() for last in wanted for name in names if name.endswith(f"/{last}")]
     return found if len(found) == len(wanted) and all(file.exists() for file in found) else None

@@ -279,9 +279,8 @@ class ColumnReduction:
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
-        piece = (
-            max(16, *(LINE // x.dtype.bytes for x in self.ahead)) if self.ahead and len(at) == self.together else size
-        )
+        fetches = self.ahead and len(at) == self.together
+        piece = max(VECTOR, *(LINE // x.dtype.bytes for x in self.ahead)) if fetches else size
         if piece >= size or size % piece or size == self.width:
             self._columns(index, row, at, start, 0, size)
             return
