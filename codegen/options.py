@@ -95,6 +95,13 @@ class Target:
         present = self._feature_list() if self.architecture == "x86_64" else []
         return 1 if pairs not in present else 4 if bytes_ in present else 2
 
+    @property
+    def adds_bf16_pairs(self) -> bool:
+        """Whether an instruction on its widest vectors adds two products of adjacent bf16 numbers to a lane of f32, each
+        rounded to f32 (vdpbf16ps of x86; it flushes subnormals, whatever the mode).
+        """
+        return self.vector_bits == 512 and self.architecture == "x86_64" and "+avx512bf16" in self._feature_list()
+
 
 GROUP_SPACE = 3
 """The address space of the memory of a group of work items."""

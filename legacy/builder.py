@@ -255,13 +255,14 @@ class Code:
         vector_bits: int = 512,
         by_element: bool = False,
         products: int = 1,
+        bf16_pairs: bool = False,
     ):
         """fma: whether the target has fused multiply-adds. by_element: the outer shape, as in EmitOptions. products:
-        those of integers that one instruction of the target adds up.
+        those of integers that one instruction of the target adds up. bf16_pairs: whether one adds two of bf16 to f32.
         """
         self.module, self.function = module, function
         self.strict, self.fma, self.vector_bits, self.by_element = strict, fma, vector_bits, by_element
-        self.products = products
+        self.products, self.bf16_pairs = products, bf16_pairs
         self.flags: tuple[str, ...] = ()  # fast-math flags for arithmetic emitted from now on
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements

@@ -70,6 +70,11 @@ class Micro:
     group: int = 1
 
     @property
+    def wraps(self) -> bool:
+        """Whether sums are of integers; they begin with sums of each column (dot_words.py)."""
+        return self.group > 1 and not self.dtype.is_float
+
+    @property
     def name(self) -> str:
         shape = f"{self.rows}x{self.vectors}x{self.lanes}.{self.panel}.{self.along.value}"
         marks = f"{'c' * self.chained}{'m' * self.masked}{'a' * self.fetches}{'' if self.group == 1 else self.group}"
@@ -204,7 +209,7 @@ class _Body:
         """The sums of `count` products from place `first` on: the tile's values, row by row."""
         code, micro = self.code, self.micro
         first_sums = [self.zero] * self.values
-        if micro.group > 1:
+        if micro.wraps:
             first_sums = [self._load(place) for place in self._partials()[: self.values]]
         k = code.loop(count, carried=first_sums * micro.rows, unroll=Unroll.NEVER)
         sums = list(k.carried)
@@ -240,7 +245,8 @@ class _Body:
             at = self._gep(
                 starts[r], place if along is Along.DEPTH else b.mul(place, self.of["column"], flags=("nsw",))
             )
-        scalar = b.load(at, typ=self.type.element, align=self.micro.dtype.bytes)
+        aligned = self.micro.dtype.bytes // (self.micro.group if self.micro.dtype.is_float else 1)
+        scalar = b.load(at, typ=self.type.element, align=aligned)
         return splat(b, scalar, self.type.count)
 
     def _fetch_right(self, place: ir.Value) -> None:
@@ -265,7 +271,7 @@ class _Body:
         adds = code.branch(code.b.icmp_unsigned("!=", self.of["adds"], I64(0)))
         for place, total, mask in self._places(sums):
             before = self._load(place, 1) if mask is None else self._masked_load(place, mask)
-            self._put(place, code.b.add(total, before) if micro.group > 1 else code.b.fadd(total, before), mask)
+            self._put(place, code.b.add(total, before) if micro.wraps else code.b.fadd(total, before), mask)
         adds.otherwise()
         for place, total, mask in self._places(sums):
             self._put(place, total, mask)

@@ -18,7 +18,7 @@ from .dot_problem import Problem
 from .dot_words import element, first_sums, word
 from .loops import parts
 from .memory import LINE, Pointer, address, load, prefetch, store
-from .registers import memory_type
+from .registers import I64, memory_type
 from .stack import alloca
 
 PLACES_AHEAD = 64
@@ -120,7 +120,7 @@ class Operands:
             strips.close()
         if width < p.panel:
             self._pack_zeros(width, depth * p.parts)
-        if p.group > 1:
+        if p.group > 1 and p.wraps:
             first_sums(code, p, self.panel, depth, self.first)
 
     def _put(self, k: IndexValue, j: IndexValue, place: IndexValue, column: IndexValue) -> None:
@@ -167,11 +167,17 @@ class Operands:
         first, count = code.multiply(row, p.group), depth * p.group
         if p.parts > 1:
             first, count = code.divide(row, p.parts), depth // p.parts
-        end = code.minimum(count, code.subtract(p.elements, first)) if p.elements % p.group else count
+        rest = p.elements % p.group
+        end = code.minimum(count, code.subtract(p.elements, first)) if rest and p.wraps else count
         outer = code.loop(tile.count if along else end, unroll=Unroll.NEVER)
         inner = code.loop(end if along else tile.count, unroll=Unroll.NEVER)
         r, k = (outer.index, inner.index) if along else (inner.index, outer.index)
-        value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), code.add(first, k)))
+        column = code.add(first, k)
+        inside = code.b.icmp_signed("<", code.value(column), I64(p.elements)) if rest and not p.wraps else None
+        column = column if inside is None else code.minimum(column, p.elements - 1)
+        value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), column))
+        if inside is not None:  # behind the last element: zero times zero, not times what was there
+            value = code.b.select(inside, value, ir.Constant(value.type, 0))
         target = code.add(code.multiply(r, self.block * p.group), code.multiply(k, p.parts))
         if p.parts > 1:
             put_left(code, p.dtype, self.converted, target, value)
@@ -218,8 +224,10 @@ class Operands:
         next_tile = self.converted is not None
         if p.flat or not p.fetches(tile.count) or self.a.column != 1 or p.vectors <= NARROW_TILE:
             return None
-        k = code.multiply(row, p.group)
+        group, dtype = (1, p.dtype) if p.in_words else (p.group, p.left)
+        k = code.multiply(row, group)
         r, k = (code.add(tile.top, tile.count), k) if next_tile else (tile.top, code.add(k, PLACES_AHEAD))
-        size = memory_type(p.left)
-        first = code.b.gep(self.a.pointer.value, [code.value(self.a.offset(code, r, k))], source_etype=size)
-        return Ahead(first, self.a.row * p.left.bytes, p.left.bytes * p.group)
+        first = code.b.gep(
+            self.a.pointer.value, [code.value(self.a.offset(code, r, k))], source_etype=memory_type(dtype)
+        )
+        return Ahead(first, self.a.row * dtype.bytes, dtype.bytes * group)

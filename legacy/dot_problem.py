@@ -78,8 +78,9 @@ SHORT = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 class Problem:
     """C[rows, columns] = A[rows, depth] · B[depth, columns]. Columns of C are adjacent.
 
-    dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers are
-    multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting elements. parts:
+    dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers or
+    of bf16 are multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting
+    elements; in_words: words of A are read where they lie. parts:
     real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
     as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
     where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
@@ -99,20 +100,21 @@ class Problem:
     group: int
     elements: int
     parts: int = 1
+    in_words: bool = False
     flat: bool = False
     spread: bool = False
     streamed: bool = False
 
     @property
     def tile_rows(self) -> int:
-        """Rows of a tile: as many as registers allow; for few rows, and for words, of which no tile waits for memory, a
-        divisor, so that one tile's code is enough.
+        """Rows of a tile: as many as registers allow; for few rows, and for words of integers, of which no tile waits for
+        memory, a divisor, so that one tile's code is enough.
         """
         if self.flat:
             return flat_height(self.rows, self.lanes * self.dtype.bits, self.streamed)
         most = registers(self.lanes * self.dtype.bits)
         full = (most - widest(most) - 1) // widest(most)
-        heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.group > 1 else ()
+        heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.wraps else ()
         return next((n for n in heights if self.rows % n == 0), full)
 
     def depth_of(self, size: int) -> int:
@@ -134,6 +136,16 @@ class Problem:
         size = sum(m * n * dtype.component.bits for m, n, dtype in sizes)
         size += self.rows * self.columns * self.result.bits
         return size > FIRST_CACHES * 8
+
+    @property
+    def converts_left(self) -> bool:
+        """Whether tiles read a copy of A's rows, of another dtype or in words."""
+        return self.left is not self.dtype and not self.in_words
+
+    @property
+    def wraps(self) -> bool:
+        """Whether sums are of integers, whose order does not matter."""
+        return not self.dtype.is_float
 
     @property
     def panel(self) -> int:
@@ -193,6 +205,12 @@ class Side:
     def size(self) -> int:
         """The number of elements along the free dimensions."""
         return math.prod(self.operand.shape.dims[d] for d in self.free)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether each row begins with a word of two elements: all distances but the contracting one are even."""
+        apart = (*self.loops, self.free_stride if self.size > 1 else 0)
+        return self.contracted_stride == 1 and all(stride % 2 == 0 for stride in apart)
 
 
 def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
@@ -255,7 +273,8 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
         left = dtype.component
     vectors = min(most, -(-columns // lanes))
     in_bytes = e.code.products == 4 and left in SHORT and right in SHORT - {DType.U8}
-    group = (4 if in_bytes else 2) if is_short else 1
+    in_pairs = is_float and left is right is DType.BF16 and e.code.bf16_pairs and not e.code.strict
+    group = (4 if in_bytes else 2) if is_short else 2 if in_pairs else 1
     if is_float and left == right == dtype and _is_streamed(e, sides, depth, vector_bits):
         vectors = flat_vectors(rows, vector_bits, streamed=True)
         if instruction.shape.dtype is dtype and columns % (vectors * lanes) == 0:
@@ -270,7 +289,8 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
         return Problem(dtype, left, right, result, *sizes, flat=True, spread=_shares_lines(sides[0]))
     words, result = -(-depth // group), dtype.component if is_complex else instruction.shape.dtype
     sizes = rows, columns, words, lanes, vectors, group, depth
-    return Problem(dtype.component, left, right, result, *sizes, parts)
+    in_words = in_pairs and depth % 2 == 0 and sides[0].has_words
+    return Problem(dtype.component, left, right, result, *sizes, parts, in_words)
 
 
 def _is_streamed(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vector_bits: int) -> bool:

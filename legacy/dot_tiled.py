@@ -78,6 +78,9 @@ def emit_tiled_dot(
     with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)
+        if problem.in_words:
+            start = code.weighted_sum(batch, [stride // 2 for stride in left.loops])
+            a = Matrix(a.pointer, start, left.free_stride // 2, 1)
         b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
         c = Matrix(result, code.weighted_sum(batch, instruction.shape.strides[: len(batch)]), rows, 1)
 
@@ -149,7 +152,7 @@ class Spaces:
         def space(count: int) -> Pointer:
             return Pointer(alloca(code, problem.element, count))
 
-        left = space(block * problem.tile_rows) if problem.left is not problem.dtype else None
+        left = space(block * problem.tile_rows) if problem.converts_left else None
         totals = space(min(problem.rows, BAND) * problem.panel) if banded else None
         tile = problem.tile_rows * problem.panel
         return Spaces(space(block * problem.panel), space(tile), space(tile), left, totals)
@@ -241,7 +244,7 @@ class _Tiled:
     def _levels(self, count: int) -> Sequence[Level]:
         """The loops over `count` blocks of the depth."""
         p = self.problem
-        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict or p.group > 1 else TERMS)
+        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict or p.wraps else TERMS)
         size = p.rows * p.panel * p.dtype.bytes
         fits = sum(level.apart for level in levels) * size <= PARTIAL_BYTES
         return levels if fits else [Level(0, 1, False)]
@@ -316,7 +319,7 @@ class _Tiled:
         left = self.operands.left(tile, row)
         masked = target.pointer == self.c.pointer and tile.width % p.lanes != 0
         along = Along.of(*left[1:])
-        chain = depth if code.strict or p.group > 1 else -(-depth // -(-depth // CHAIN))
+        chain = depth if code.strict or p.wraps else -(-depth // -(-depth // CHAIN))
         marks = chain < depth, masked, ahead is not None
         in_place = self.operands.in_place(tile.width)
         micro = Micro(p.dtype, tile.count, p.lanes, vectors, 0 if in_place else p.panel, along, *marks, p.group)

@@ -1,7 +1,8 @@
-"""Products of narrow integers whose sums have 32 bits: words of adjacent contracting elements, of which an instruction
-multiplies all and adds the products to a lane. They wrap as any sum of this width does, so the result is exact.
+"""Products of narrow elements whose sums have 32 bits: words of adjacent contracting elements, of which an instruction
+multiplies all and adds the products to a lane. Sums of integers wrap as any sum of this width does, so the result is
+exact; those of bf16 are rounded to f32 at each product.
 
-Four bytes of A are unsigned and those of B signed (vpdpbusd of x86): A's signed ones are packed with 128 more, and sums
+Two of bf16 are vdpbf16ps. Four bytes of A are unsigned and those of B signed (vpdpbusd of x86): A's signed ones are packed with 128 more, and sums
 begin at -128 times those of B's columns. Two 16-bit integers are signed (pmaddwd, which LLVM joins with the addition
 where VNNI has an instruction for both).
 """
@@ -15,19 +16,25 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_problem import Problem
 from .memory import Pointer, load
-from .registers import I8, I16, I32, I64, splat
+from .registers import BFLOAT, FLOAT, I8, I16, I32, I64, splat
 
 BYTES = {512: "llvm.x86.avx512.vpdpbusd.512", 256: "llvm.x86.avx512.vpdpbusd.256"}
 PAIRS = {512: "llvm.x86.avx512.pmaddw.d.512", 256: "llvm.x86.avx2.pmadd.wd", 128: "llvm.x86.sse2.pmadd.wd"}
 """Width of a vector in bits → the intrinsic."""
+
+BF16 = "llvm.x86.avx512bf16.dpbf16ps.512"
+"""The intrinsic of vectors of 512 bits."""
 
 OFFSET = 128
 """What makes a signed byte unsigned."""
 
 
 def multiply_add(code: Code, group: int, total: ir.Value, factors: ir.Value, columns: ir.Value) -> ir.Value:
-    """total + the products of words. factors: of A; columns: of B; all of them vectors of i32."""
+    """total + the products of words. factors: of A; columns: of B; all of them vectors of i32, or of f32."""
     b, lanes = code.b, total.type.count
+    if total.type.element == FLOAT:
+        pairs = ir.VectorType(BFLOAT, 2 * lanes)
+        return code.intrinsic(BF16, total.type, [total, b.bitcast(factors, pairs), b.bitcast(columns, pairs)])
     type_ = ir.VectorType(ir.IntType(32 // group), lanes * group)
     factors, columns = b.bitcast(factors, type_), b.bitcast(columns, type_)
     if group == 4:
@@ -44,16 +51,23 @@ def word(code: Code, p: Problem, source: Pointer, start: IndexValue, stride: int
         last = p.elements - 1
         inside = p.elements % p.group and code.b.icmp_signed("<=", code.value(k), I64(last))
         offset = code.add(start, code.multiply(code.minimum(k, last) if inside else k, stride))
-        value = convert(code, p.right, DType.S32, load(code, source, p.right, offset))
+        value = _bits(code, p.right, load(code, source, p.right, offset))
         value = b.select(inside, value, I32(0)) if inside else value
         if n < p.group - 1:
             value = b.and_(value, I32((1 << bits) - 1))
         total = b.or_(total, b.shl(value, I32(bits * n)))
-    return total
+    return total if p.wraps else code.b.bitcast(total, FLOAT)
+
+
+def _bits(code: Code, dtype: DType, value: ir.Value) -> ir.Value:
+    """An element in an i32."""
+    return code.b.zext(value, I32) if dtype.is_float else convert(code, dtype, DType.S32, value)
 
 
 def element(code: Code, p: Problem, value: ir.Value) -> ir.Value:
     """An element of A as a part of a word."""
+    if not p.wraps:
+        return value
     type_ = I8 if p.group == 4 else I16
     part = code.b.trunc(convert(code, p.left, DType.S32, value), type_)
     return code.b.xor(part, type_(OFFSET)) if is_offset(p) else part

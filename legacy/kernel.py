@@ -92,6 +92,7 @@ def begin(
         vector_bits=width,
         by_element=by_element,
         products=products,
+        bf16_pairs=target.adds_bf16_pairs,
     )
     code.hints = "loops" in options.metadata
     graph = graph_of(request)

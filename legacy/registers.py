@@ -18,6 +18,22 @@ I8, I16, I32, I64 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64
 HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 POINTER = ir.PointerType()
 
+
+class _BFloat(ir.Type):
+    """bfloat, which llvmlite lacks. Only an intrinsic takes it: bf16 is i16 elsewhere."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BFloat)
+
+    def __hash__(self) -> int:
+        return hash(_BFloat)
+
+
+BFLOAT = _BFloat()
+
 NATIVE_FLOAT = {DType.F16: HALF, DType.F32: FLOAT, DType.F64: DOUBLE}
 
 Register: TypeAlias = ir.Value | tuple["Register", ...]

@@ -76,8 +76,10 @@ class Arithmetic:
         vector_bits: int = 128,
         by_element: bool = False,
         products: int = 1,
+        bf16_pairs: bool = False,
     ):
         self.products = products  # of integers that one instruction of the target adds up
+        self.bf16_pairs = bf16_pairs  # whether one adds two products of bf16 to f32
         self.by_element = by_element  # the outer shape, as in EmitOptions
         self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
         self.vector_bits = vector_bits

@@ -75,7 +75,7 @@ class Operands:
     ):
         """wide: the dtype of factors. width: columns of a panel; rows: of a tile; depth: contracting elements of a
         panel, at most. few: whether a panel is used too few times to be packed. converting: whether factors of A are
-        converted as they are read. words: what contracting elements are packed as, if not one by one.
+        read where they lie, and converted. words: what contracting elements are packed as, if not one by one.
         """
         self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
         self.left, self.right, self.block = product.left, product.right, depth
@@ -87,11 +87,12 @@ class Operands:
         self.fetches_left = not few and product.depth.lhs == self.parts
         # Contiguous rows of B that are read only a few times need no copy.
         self.reads_right = few and is_readable(product, wide)
+        self.first_sums = words is not None and words.wraps  # whether sums begin with a row in front of the panel
         self.panel = self.left_panel = None
         if not self.reads_right or self.column.size % lanes:
-            self.panel = self.b.alloca(self.element, (depth + (words is not None)) * width, 64)
+            self.panel = self.b.alloca(self.element, (depth + self.first_sums) * width, 64)
         self.words, self.size = words, 1 if words is None else words.size
-        self.panel_at = 0 if words is None else width  # behind the row of first sums
+        self.panel_at = width * self.first_sums  # behind the row of first sums
         if self.left.dtype is not wide and not converting:
             self.left_panel = self.b.alloca(self.element, depth * rows, 64)
         self.spread: Value | None = None
@@ -139,7 +140,7 @@ class Operands:
                     b.pointer(self.panel, self._panel_offset(slow.index, fast.index), self.element),
                     self.wide.bytes,
                 )
-        if self.words is not None:
+        if self.words is not None and self.first_sums:
             self._store_first_sums(self.words, depth, padded // self.lanes)
 
     def _panel_offset(self, k: Index, n: Index) -> Index:
@@ -213,6 +214,9 @@ class Operands:
         if self.left_panel is None:
             return
         by_row = self.depth.lhs == 1
+        if self.words is not None and self.words.is_memory(self.left.dtype, self.depth.lhs):
+            self._copy_words(self.words, block, rows)
+            return
         sizes = (rows, block.depth) if by_row else (block.depth, rows)
         with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
             m, k = (slow.index, fast.index) if by_row else (fast.index, slow.index)
@@ -225,6 +229,19 @@ class Operands:
                 value = self.words.load(b, pointer, self.left, offset, self.depth.lhs, place)
                 value = self.words.flip(b, value)
             b.store(value, self._left_place(m, k), self.wide.bytes)
+
+    def _copy_words(self, words: Words, block: Block, rows: int) -> None:
+        """Copy words of a tile's rows of A as they lie in memory, some at a time: LLVM makes no vectors of words."""
+        b = self.b
+        pointer = self.e.pointers[self.left.argument]
+        whole = block.depth - block.depth % self.lanes
+        for first, last, count in ((0, whole, self.lanes), (whole, block.depth, 1)):
+            if first == last:
+                continue
+            with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(first, last, count, unroll=Unroll.NONE) as k:
+                place = b.add(block.left, b.add(b.mul(row.index, self.row.lhs), b.mul(k.index, words.size)))
+                several = words.load_several(b, pointer, place, count)
+                b.store(several, self._left_place(row.index, k.index), self.wide.bytes)
 
     def _left_place(self, m: Index, k: Index) -> Value:
         b, (row, along) = self.b, self.of_left
@@ -262,7 +279,7 @@ class Operands:
         if self.left_panel is not None:
             row, along = self.of_left
             return Read(self.wide, self.b.pointer(self.left_panel, 0, self.element), row, along)
-        return Read(self.left.dtype, self._place(self.left, block.left), self.row.lhs, self.depth.lhs)
+        return Read(self.left.dtype, self._place(self.left, block.left), self.row.lhs, self.depth.lhs * self.size)
 
     def right_read(self, block: Block) -> Read:
         """Where a tile reads rows of B; columns are adjacent."""

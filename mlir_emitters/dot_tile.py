@@ -15,7 +15,7 @@ from ..hlo.dtypes import DType
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS
-from .dot_words import multiply_add
+from .dot_words import multiply_add, pair_of
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
 from .helper import call_helper, memory_types
@@ -133,7 +133,7 @@ class _Body:
         zero = b.op("vector.broadcast", b.constant(kind, self.element), type=self.vector)
         count = tile.rows * tile.parts * self.vectors
         begin = [zero] * (tile.apart * count)
-        if tile.words > 1:
+        if tile.words > 1 and not tile.wide.is_float:
             begin = [self._right(-1, v * self.lanes) for v in range(self.vectors)] * tile.rows
         if tile.pairs:
             return self._sums_of_pairs(begin)
@@ -202,13 +202,16 @@ class _Body:
         """Where A[m, k] is; of complex numbers, where factor m is: a part of row m // 2."""
         b = self.b
         parts = self.tile.parts
-        along = b.mul(k, parts) if self.tile.unit == "k" else b.mul(k, self.step)
+        words = self.tile.words if self.tile.left is not self.tile.wide else 1
+        along = b.mul(k, parts * words) if self.tile.unit == "k" else b.mul(k, self.step)
         row = m if self.tile.unit == "m" else b.add(self.starts[m // parts], m % parts)
         return b.add(b.add(self.left_at, row), along)
 
     def _left(self, m: int, k: Index) -> Value:
         """A[m, k], converted."""
         b, dtype = self.b, self.tile.left
+        if self.tile.words > 1 and dtype is DType.BF16:
+            return b.bitcast(pair_of(b, self.memory[0], self._left_place(m, k)), self.element)
         raw = load_element(b, self.memory[0], dtype, self._left_place(m, k))
         return flatten(convert_to(b, dtype, self.tile.wide, decode(b, dtype, raw)))[0]
 

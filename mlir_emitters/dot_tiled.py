@@ -109,7 +109,8 @@ class Matmul:
         self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
         self.narrow = wide is not result.dtype.component or write is not None
         few = is_flat(product, wide, vector_bits, self.narrow)
-        converting = product.left.dtype is not wide and converts_in_place(product)
+        words = None if few else Words.of(e.b, product.left.dtype, product.right.dtype, wide, product.depth.size)
+        converting = words is None and product.left.dtype is not wide and converts_in_place(product)
         codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
         near = is_large(product, wide) and self.row.size <= near_rows(vector_bits)
         height, vectors = (
@@ -119,10 +120,10 @@ class Matmul:
         )
         least = LEAST_HEIGHT // self.parts
         even = [n for n in range(height, least - 1, -1) if self.row.size % n == 0]
-        words = None if few else Words.of(self.b, product.left.dtype, product.right.dtype, wide, self.depth.size)
-        lower = even and (words is not None or self.row.size <= FEW_TILES * even[0])
+        lower = even and ((words is not None and words.wraps) or self.row.size <= FEW_TILES * even[0])
         self.rows = even[0] if lower else height
         self.words = 1 if words is None else words.size
+        self.in_words = words is not None and words.are_read(self.depth.lhs)  # of A
         d, n = self.depth, self.words
         self.depth = replace(d, size=-(-d.size // n), lhs=d.lhs * n, rhs=d.rhs * n)
         self.element = raw_type(self.b.types, wide)
@@ -157,7 +158,7 @@ class Matmul:
         whole = self.narrow and not self.banded and not self.streams
         self.block = self.depth.size if whole else min(block, self.depth.size)
         sizes = self.lanes, self.width, self.rows, self.block
-        self.operands = Operands(e, product, wide, *sizes, few, converting and words is None, words)
+        self.operands = Operands(e, product, wide, *sizes, few, converting or self.in_words, words)
         if self.streams and not self.later and shares_lines(product):
             self.operands.spread_left(self.row.size)
         if product.left.dtype is not wide and few_registers:
@@ -342,7 +343,11 @@ class Matmul:
             rows,
             columns,
             self.lanes,
-            "k" if left.along == self.parts else "m" if left.row == self.parts else "-",
+            "k"
+            if left.along == (self.words if self.in_words else self.parts)
+            else "m"
+            if left.row == self.parts
+            else "-",
             0 if operands.reads(block.columns) else self.width,
             apart,
             self.tile is None and columns != block.columns,

@@ -54,6 +54,7 @@ def _emit(
             vector_bits=target.vector_bits,
             by_element=options.by_element,
             products=target.integer_products,
+            bf16_pairs=target.adds_bf16_pairs,
         )
         b.hints = "loops" in options.metadata
         kernels, told = list(graphs(lhlo)), options.metadata
