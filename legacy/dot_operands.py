@@ -176,13 +176,13 @@ class Operands:
         inside = code.b.icmp_signed("<", code.value(column), I64(p.elements)) if rest and not p.wraps else None
         column = column if inside is None else code.minimum(column, p.elements - 1)
         value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), column))
-        if inside is not None:  # behind the last element: zero times zero, not times what was there
-            value = code.b.select(inside, value, ir.Constant(value.type, 0))
         target = code.add(code.multiply(r, self.block * p.group), code.multiply(k, p.parts))
         if p.parts > 1:
             put_left(code, p.dtype, self.converted, target, value)
         elif p.group > 1:
             part = element(code, p, value)
+            if inside is not None:  # behind the last element: zero times zero, not times what was there
+                part = code.b.select(inside, part, ir.Constant(part.type, 0))
             place = code.b.gep(self.converted.value, [code.value(target)], source_etype=part.type)
             code.b.store(part, place, align=part.type.width // 8)
         else:

@@ -107,8 +107,8 @@ class Problem:
 
     @property
     def tile_rows(self) -> int:
-        """Rows of a tile: as many as registers allow; for few rows, and for words of integers, of which no tile waits for
-        memory, a divisor, so that one tile's code is enough.
+        """Rows of a tile: as many as registers allow; for few rows, and for words of integers, of which no tile waits
+        for memory, a divisor, so that one tile's code is enough.
         """
         if self.flat:
             return flat_height(self.rows, self.lanes * self.dtype.bits, self.streamed)

@@ -2,9 +2,9 @@
 multiplies all and adds the products to a lane. Sums of integers wrap as any sum of this width does, so the result is
 exact; those of bf16 are rounded to f32 at each product.
 
-Two of bf16 are vdpbf16ps. Four bytes of A are unsigned and those of B signed (vpdpbusd of x86): A's signed ones are packed with 128 more, and sums
+Four bytes of A are unsigned and those of B signed (vpdpbusd of x86): A's signed ones are packed with 128 more, and sums
 begin at -128 times those of B's columns. Two 16-bit integers are signed (pmaddwd, which LLVM joins with the addition
-where VNNI has an instruction for both).
+where VNNI has an instruction for both). Two numbers of bf16 are multiplied by vdpbf16ps.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ TWO = {128: "llvm.x86.sse2.pmadd.wd", 256: "llvm.x86.avx2.pmadd.wd", 512: "llvm.
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words of `size` elements. depth: the number of contracting elements; flipped: whether A's bytes are signed; wraps:
-    whether they are integers.
+    """Words of `size` elements. depth: the number of contracting elements; flipped: whether A's bytes are signed;
+    wraps: whether they are integers.
     """
 
     size: int
