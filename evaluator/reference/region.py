@@ -96,7 +96,7 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
 
 def _reduce_ufunc(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...]) -> Array:
     if not dims:
-        return ufunc(init, x)
+        return _combined(ufunc, init, x)
     if x.dtype.kind in "fc" and ufunc in (np.add, np.multiply):
         return _reduce_float(ufunc, x, init, dims)
     if x.size == 0:

@@ -53,6 +53,19 @@ def test_long_sums_do_not_lose_precision():
     assert abs(float(run(body, x, computations=REGIONS)[0]) - x.astype(np.float64).sum()) < 2e-3
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dims", ["", "0"])
+def test_of_two_zeros_a_maximum_takes_the_positive_one(dtype, dims):
+    name = f"f{np.dtype(dtype).itemsize * 8}"
+    result = name + ("[]" if dims else "[2]")
+    for op, start, wanted in (("maximum", -0.0, 0.0), ("minimum", 0.0, -0.0)):
+        region = f"f {{ a = {name}[] parameter(0)\n  b = {name}[] parameter(1)\n  ROOT m = {name}[] {op}(a, b) }}\n"
+        body = f"  p = {name}[2] parameter(0)\n  z = {name}[] constant({start})\n"
+        body += f"  ROOT r = {result} reduce(p, z), dimensions={{{dims}}}, to_apply=f"
+        (found,) = run(body, np.full(2, wanted, dtype), computations=region)
+        assert (np.signbit(found) == np.signbit(wanted)).all(), op
+
+
 def test_sort_is_stable_and_carries_values():
     by_key = """f { a = s32[] parameter(0)
   b = s32[] parameter(1)
