@@ -97,8 +97,8 @@ class Target:
 
     @property
     def adds_bf16_pairs(self) -> bool:
-        """Whether an instruction on its widest vectors adds two products of adjacent bf16 numbers to a lane of f32, with
-        a rounding each (vdpbf16ps of x86; it flushes subnormals in any mode).
+        """Whether an instruction on its widest vectors adds two products of adjacent bf16 numbers to a lane of f32,
+        with a rounding each (vdpbf16ps of x86; it flushes subnormals in any mode).
         """
         return self.vector_bits == 512 and self.architecture == "x86_64" and "+avx512bf16" in self._feature_list()
 

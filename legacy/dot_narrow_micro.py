@@ -15,7 +15,8 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .helper import call, declared
 from .memory import Pointer, load, prefetch, store
-from .registers import FLOAT, I32, I64, POINTER, memory_type, poison, splat
+from .narrow import decode_vector
+from .registers import I32, I64, POINTER, memory_type, poison, splat
 from .stack import ALIGNMENT
 
 FLOATS = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
@@ -220,18 +221,9 @@ class _Body:
         b, found = self.code.b, []
         for start in starts:
             value = b.load(self._at(start, self.raw, place), typ=self.raw, align=self.narrow.source.bytes)
-            value = self._converted(value)
+            value = decode_vector(b, self.narrow.source, value)
             found.append(value if mask is None else b.select(mask, value, ir.Constant(self.type, None)))
         return found
-
-    def _converted(self, value: ir.Value) -> ir.Value:
-        b, n = self.code.b, self.narrow
-        if n.source is n.dtype:
-            return value
-        if n.source is DType.F16:
-            return b.fpext(value, self.type)
-        bits = ir.VectorType(I32, n.lanes)
-        return b.bitcast(b.shl(b.zext(value, bits), splat(b, I32(16), n.lanes)), ir.VectorType(FLOAT, n.lanes))
 
     def _added(self, sums: Sequence[ir.Value], rows: Sequence[ir.Value], place: ir.Value) -> list[ir.Value]:
         """The sums, row by row, with the products of vectors of the rows and of the columns from `place` on."""

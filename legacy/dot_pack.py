@@ -11,14 +11,22 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_pairs import PARTS, put, put_row
 from .helper import call, declared
+from .loops import transposed
 from .memory import LINE, Pointer, address, load, prefetch, store
-from .registers import I64, POINTER
+from .narrow import decode_vector
+from .registers import I64, POINTER, memory_type
 from .stack import ALIGNMENT
 
 STRIP = 64
 """Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
 places, so that these rows should stay in the first cache.
 """
+
+TURNED = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
+"""Elements of which vectors are converted, and transposed."""
+
+LINES_AHEAD = 2
+"""Lines of a column that are fetched before they are read: a panel has more columns than a processor follows."""
 
 ROWS_AHEAD = 8
 """Rows of B that are fetched before they are packed. Processors foresee accesses within a page of memory only, and rows
@@ -32,7 +40,9 @@ class Pack:
     ones, `columns` are their parts, and each row is two of the panel (dot_pairs.py).
 
     across: the inner loop is along a row of B, else along a column. unit: elements of the inner loop are adjacent.
-    fetches: it fetches rows ahead.
+    fetches: it fetches rows ahead. lanes: where columns are adjacent elements, squares of so many of the panel's rows
+    and columns are transposed in registers; 0: it copies by element. group: elements of a word that is copied as it is
+    in memory (dot_words.py); rows are of words then.
     """
 
     source: DType
@@ -41,6 +51,8 @@ class Pack:
     across: bool
     unit: bool
     fetches: bool
+    lanes: int = 0
+    group: int = 1
 
     @property
     def width(self) -> int:
@@ -49,7 +61,8 @@ class Pack:
 
     @property
     def name(self) -> str:
-        marks = f"{'rk'[not self.across]}{'u' * self.unit}{'a' * self.fetches}"
+        marks = f"{'rk'[not self.across]}{'u' * self.unit}{'a' * self.fetches}{self.lanes or ''}"
+        marks += f"w{self.group}" if self.group > 1 else ""
         return f"legacy.pack.{self.source.value}.{self.target.value}.{self.columns}{marks}"
 
     def call(self, code: Code, source: ir.Value, target: ir.Value, rows: int, row: int, column: int) -> None:
@@ -75,9 +88,13 @@ class Pack:
             body.copy_row(outer.index)
             outer.close([])
         else:
-            whole = code.b.and_(rows, I64(-STRIP))
-            strips = code.range(0, whole, STRIP, unroll=Unroll.NEVER)
-            body.strip(strips.index, STRIP)
+            step = self.lanes or STRIP
+            whole = code.b.and_(rows, I64(-step))
+            strips = code.range(0, whole, step, unroll=Unroll.NEVER)
+            if self.lanes:
+                body.squares(strips.index)
+            else:
+                body.strip(strips.index, STRIP)
             strips.close([])
             body.strip(whole, code.b.sub(rows, whole))
         code.b.ret_void()
@@ -102,6 +119,31 @@ class _Body:
         inner.close([])
         outer.close()
 
+    def squares(self, first: IndexValue) -> None:
+        """As many rows of the panel from `first` on as a vector has lanes: squares, transposed in registers."""
+        code, pack, lanes = self.code, self.pack, self.pack.lanes
+        loop = code.loop(pack.columns, step=lanes, unroll=Unroll.NEVER)
+        ahead = code.add(first, LINES_AHEAD * LINE // pack.target.bytes)
+        vectors = []
+        for n in range(lanes):
+            column = code.add(loop.index, n)
+            if pack.fetches:
+                prefetch(code, self.source, pack.source, self._offset(ahead, column))
+            vectors.append(self._vector(first, column))
+        for n, vector in enumerate(transposed(code, vectors)):
+            place = code.add(code.multiply(code.add(first, n), pack.columns), loop.index)
+            at = address(code, self.target, pack.target, place)
+            code.b.store(vector, at, align=lanes * pack.target.bytes)
+        loop.close()
+
+    def _vector(self, k: IndexValue, j: IndexValue) -> ir.Value:
+        """A vector of column j from row k on, converted."""
+        code, pack = self.code, self.pack
+        at = address(code, self.source, pack.source, self._offset(k, j))
+        element = memory_type(pack.target if pack.group > 1 else pack.source)
+        vector = code.b.load(at, typ=ir.VectorType(element, pack.lanes), align=pack.source.bytes)
+        return vector if pack.group > 1 else decode_vector(code.b, pack.source, vector)
+
     def copy_row(self, k: IndexValue) -> None:
         """Copy a row."""
         code, pack = self.code, self.pack
@@ -120,7 +162,11 @@ class _Body:
             value = load(code, self.source, pack.source, self._offset(k, j))
             put(code, pack.target, self.target, pack.columns, k, j, value)
             return
-        value = convert(code, pack.source, pack.target, load(code, self.source, pack.source, self._offset(k, j)))
+        if pack.group > 1:
+            at = address(code, self.source, pack.source, self._offset(k, j))
+            value = code.b.load(at, typ=memory_type(pack.target), align=pack.source.bytes)
+        else:
+            value = convert(code, pack.source, pack.target, load(code, self.source, pack.source, self._offset(k, j)))
         store(code, self.target, pack.target, code.add(code.multiply(k, pack.columns), j), value)
 
     def fetch(self, k: IndexValue) -> None:
@@ -130,7 +176,7 @@ class _Body:
 
     def _offset(self, k: IndexValue, j: IndexValue) -> IndexValue:
         code, pack = self.code, self.pack
-        row: ir.Value | int = 1 if pack.unit and not pack.across else self.row
+        row: ir.Value | int = pack.group if pack.unit and not pack.across else self.row
         column: ir.Value | int = 1 if pack.unit and pack.across else self.column
         return code.add(_product(code, k, row), _product(code, j, column))
 

@@ -42,6 +42,11 @@ def multiply_add(code: Code, group: int, total: ir.Value, factors: ir.Value, col
     return b.add(total, code.intrinsic(PAIRS[32 * lanes], total.type, [factors, columns]))
 
 
+def are_memory(p: Problem) -> bool:
+    """Whether words of B are as adjacent elements lie in memory."""
+    return p.right.bits * p.group == 32 and p.elements % p.group == 0
+
+
 def word(code: Code, p: Problem, source: Pointer, start: IndexValue, stride: int, place: IndexValue) -> ir.Value:
     """A word of B, zeros behind the last contracting element. start: the offset of its column; place: its number."""
     b, bits = code.b, 32 // p.group

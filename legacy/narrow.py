@@ -13,7 +13,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from .builder import Code
 from .real import Real
-from .registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64
+from .registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64, splat
 
 V: TypeAlias = ir.Value
 
@@ -68,6 +68,17 @@ def decode(code: Code, dtype: DType, value: V) -> V:
     if dtype is DType.F8E8M0FNU:
         return _decode_power(code, value)
     return _decode_small(code, FORMATS[dtype], value) if dtype in FORMATS else value
+
+
+def decode_vector(b: ir.IRBuilder, dtype: DType, value: V) -> V:
+    """The same for a vector of f16 or bf16; a vector of another dtype as it is."""
+    lanes = value.type.count
+    if dtype is DType.F16:
+        return b.fpext(value, ir.VectorType(FLOAT, lanes))
+    if dtype is not DType.BF16:
+        return value
+    bits = b.zext(value, ir.VectorType(I32, lanes))
+    return b.bitcast(b.shl(bits, splat(b, I32(16), lanes)), ir.VectorType(FLOAT, lanes))
 
 
 def encode(code: Code, dtype: DType, value: V) -> V:

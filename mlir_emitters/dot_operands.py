@@ -4,7 +4,7 @@ converted to the dtype that they are multiplied in. What does not stay in the ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
@@ -111,12 +111,23 @@ class Operands:
         if self.reads(columns):
             return
         assert self.panel is not None
-        if columns == self.width and self.words is None:
+        as_words = self.words is not None and self.words.is_memory(self.right.dtype, self.depth.rhs)
+        if columns == self.width and (self.words is None or as_words):
             unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == self.parts else "-"
-            fetches = self.fetches and unit == "n"
-            pack = Pack(self.right.dtype, self.wide, columns, self.lanes, unit, fetches, b.fma_hardware, self.parts)
-            numbers = [depth, self.depth.rhs, self.column.rhs]
-            pack.call(b, self._place(self.right, block.right), self.panel, numbers)
+            unit = "k" if as_words else unit
+            sizes = columns, self.lanes, unit
+            pack = Pack(self.right.dtype, self.wide, *sizes, False, b.fma_hardware, self.parts, self.size)
+            if self.fetches and (unit == "n" or pack.turns):
+                pack = replace(pack, fetches=True)
+            numbers = [depth, self.depth.rhs * self.size, self.column.rhs]
+            pack.call(
+                b,
+                self._place(self.right, block.right),
+                b.pointer(self.panel, self.panel_at, self.element),
+                numbers,
+            )
+            if self.words is not None and self.first_sums:
+                self._store_first_sums(self.words, depth, columns // self.lanes)
             return
         if self.column.rhs != 1 and self.depth.rhs == self.parts:
             whole = depth - depth % ACROSS

@@ -15,7 +15,7 @@ from ..hlo.dtypes import DType
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS
-from .dot_words import multiply_add, pair_of
+from .dot_words import multiply_add, word_of
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
 from .helper import call_helper, memory_types
@@ -193,10 +193,7 @@ class _Body:
 
     def _pair(self, m: int, k: Index) -> Value:
         """A[m, k] in the lower half of a word, A[m, k + 1] in the upper one."""
-        b = self.b
-        place = b.pointer(self.memory[0], self._left_place(m, k), b.types.i16)
-        two = b.load(place, ir.VectorType.get([2], b.types.i16), self.tile.left.bytes)
-        return b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))
+        return word_of(self.b, self.memory[0], self._left_place(m, k), 2)
 
     def _left_place(self, m: int, k: Index) -> Index:
         """Where A[m, k] is; of complex numbers, where factor m is: a part of row m // 2."""
@@ -211,7 +208,7 @@ class _Body:
         """A[m, k], converted."""
         b, dtype = self.b, self.tile.left
         if self.tile.words > 1 and dtype is DType.BF16:
-            return b.bitcast(pair_of(b, self.memory[0], self._left_place(m, k)), self.element)
+            return b.bitcast(word_of(b, self.memory[0], self._left_place(m, k), 2), self.element)
         raw = load_element(b, self.memory[0], dtype, self._left_place(m, k))
         return flatten(convert_to(b, dtype, self.tile.wide, decode(b, dtype, raw)))[0]
 

@@ -49,7 +49,7 @@ FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 STREAM_DEPTH = 16  # of one row: as many rows of B are read along all columns, while the next ones are fetched
 STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
 STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
-BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
+BAND = 256  # rows whose totals are on the stack: with f64 and 64 columns, 128 KiB
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
 FETCH_ROWS = 16  # rows of B that are fetched before they are read in place; a row takes some 16 cycles
 FLAT_DEPTH = 256  # of several rows that read B in place: as many rows of B are read along all columns
@@ -86,6 +86,12 @@ def emit_matmul(
     return True
 
 
+def steps_together(steps: Steps, rows_of_step: int) -> int:
+    """How many steps a panel is packed for at once, of those that a call computes."""
+    most = max(1, ROWS_OF_STEPS // rows_of_step)
+    return next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
+
+
 class Matmul:
     """One product. Offsets are in elements of each buffer."""
 
@@ -119,8 +125,10 @@ class Matmul:
             else best_tile(vector_bits, converting, codes and wide.is_float, self.parts)
         )
         least = LEAST_HEIGHT // self.parts
-        even = [n for n in range(height, least - 1, -1) if self.row.size % n == 0]
-        lower = even and ((words is not None and words.wraps) or self.row.size <= FEW_TILES * even[0])
+        self.together = steps_together(steps, rows_of_step) if steps is not None and rows_of_step else 1
+        called = rows_of_step * self.together or self.row.size  # rows that tiles follow each other in
+        even = [n for n in range(height, least - 1, -1) if called % n == 0]
+        lower = even and ((words is not None and words.wraps) or called <= FEW_TILES * even[0])
         self.rows = even[0] if lower else height
         self.words = 1 if words is None else words.size
         self.in_words = words is not None and words.are_read(self.depth.lhs)  # of A
@@ -166,7 +174,7 @@ class Matmul:
         self.tile = None
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:
-            rows = min(self.band, self.row.size) if self.banded else self.rows
+            rows = min(self.band + self.rows - 1, self.row.size) if self.banded else self.rows
             size = -(-self.column.size // self.lanes) * self.lanes if self.streams else rows * self.width
             self.tile = self.b.alloca(raw_type(self.b.types, self.total), size, 64)
         totals = None if self.tile is None else Totals(self.tile, self.total, self.width)
@@ -191,9 +199,7 @@ class Matmul:
         """Blocks of the steps' rows, each with panels of its own."""
         b, steps, each, whole = self.b, self.steps, self.rows_of_step, self.row
         assert steps is not None
-        most = max(1, ROWS_OF_STEPS // each)
-        together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
-        for _, step, count in grouped(b, steps, [steps.partition.extent], together):
+        for _, step, count in grouped(b, steps, [steps.partition.extent], self.together):
             self.results.top = top = b.mul(step, each)
             self.row = replace(whole, size=count * each)
             strides = whole.lhs, 0, whole.out
@@ -267,13 +273,16 @@ class Matmul:
         """All rows of a panel, with totals on the stack."""
         b, block = self.b, self._of_panel(offsets, *panel)
         whole = self.row.size - self.row.size % self.rows
+        if whole <= self.band:
+            self._band(block, 0, self.row.size)
+            return
         with b.loop(0, whole, self.band, unroll=Unroll.NONE) as loop:
             end = b.add(loop.index, self.band)
             if whole % self.band:
                 end = b.binary("minsi", b.materialize(end), whole)
-            self._band(block, loop.index, end, self.rows)
+            self._band(block, loop.index, end)
         if whole < self.row.size:
-            self._band(block, whole, self.row.size, self.row.size - whole)
+            self._band(block, whole, self.row.size)
 
     def _of_panel(self, offsets: list[Index], start: Index, columns: int) -> Block:
         """A block of no depth: where the panel begins."""
@@ -290,11 +299,13 @@ class Matmul:
         )
         return replace(block, left=left, right=right, first=first)
 
-    def _band(self, block: Block, start: Index, end: Index, rows: int) -> None:
-        """A band of rows, in tiles of `rows`: totals on the stack, then results."""
+    def _band(self, block: Block, start: Index, end: Index) -> None:
+        """A band of rows, of whole tiles where their number is not known: totals on the stack, then results."""
         b = self.b
         assert self.tile is not None
         count = b.sub(end, start)
+        rest = count % self.rows if isinstance(count, int) else 0
+        whole_end = b.sub(end, rest)
         element = raw_type(b.types, self.total)
         zero = b.constant(0.0 if self.total.is_float else 0, element)
         with b.loop(0, b.mul(count, self.width), unroll=Unroll.NONE) as loop:
@@ -306,7 +317,8 @@ class Matmul:
             with b.loop(first, last, self.block, unroll=Unroll.NONE) as loop:
                 part = self._deeper(replace(block, depth=min(self.block, last - first)), loop.index)
                 self.operands.pack(part)
-                self._tiles(part, start, start, end, rows)
+                self._tiles(part, start, start, whole_end, self.rows)
+                self._tiles(part, start, whole_end, end, rest)
         self.first_row = start
         self._finish(b.add(block.out, b.mul(start, self.row.out)), count, block.columns)
 

@@ -23,6 +23,7 @@ from .graph import Buffer
 
 OF_BYTES = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 OF_PAIRS = OF_BYTES | {DType.S16}
+WORD = 32  # bits
 FLIP = 0x80808080  # the highest bits of a word's bytes
 LEAST_OF_BF16 = 4  # contracting elements: fewer may be one product, which keeps the sign of a zero
 
@@ -54,17 +55,19 @@ class Words:
 
     def are_read(self, stride: int) -> bool:
         """Whether a tile reads words of A where they lie, and no copy. stride: of contracting elements."""
-        return not self.wraps and stride == 1 and self.depth % self.size == 0
+        return not self.wraps and self.is_memory(DType.BF16, stride)
 
     def is_memory(self, dtype: DType, stride: int) -> bool:
-        """Whether words of bytes are as they lie in memory. stride: of contracting elements."""
-        return self.size == 4 and stride == 1 and dtype.bits == 8 and self.depth % 4 == 0
+        """Whether words are as they lie in memory. stride: of contracting elements."""
+        return stride == 1 and self.size * dtype.bits == WORD and self.depth % self.size == 0
 
     def load_several(self, b: Builder, pointer: Value, offset: Index, count: int) -> Value:
-        """The same number of words of A that are as in memory, as they are multiplied."""
-        bytes_ = ir.VectorType.get([4 * count], b.types.i8)
+        """Words of integers in A that are as in memory, as they are multiplied."""
         words = ir.VectorType.get([count], b.types.i32)
-        found = b.op("vector.bitcast", b.load(b.pointer(pointer, offset, b.types.i8), bytes_, 1), type=words)
+        element = b.types.integer(WORD // self.size)
+        parts = ir.VectorType.get([self.size * count], element)
+        raw = b.load(b.pointer(pointer, offset, element), parts, element.width // 8)
+        found = b.op("vector.bitcast", raw, type=words)
         if not self.flipped:
             return found
         return b.op("arith.xori", found, b.op("vector.broadcast", b.constant(FLIP, b.types.i32), type=words))
@@ -74,13 +77,9 @@ class Words:
         stride: of elements.
         """
         if self.is_memory(buffer.dtype, stride):
-            four = b.load(b.pointer(pointer, offset, b.types.i8), ir.VectorType.get([4], b.types.i8), 1)
-            one = b.op("vector.bitcast", four, type=ir.VectorType.get([1], b.types.i32))
-            first = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-            return b.op("vector.extract", one, type=b.types.i32, attributes=first)
-        if self.are_read(stride):
-            return b.bitcast(pair_of(b, pointer, offset), b.types.f32)
-        bits, word = 32 // self.size, b.constant(0, b.types.i32)
+            word = word_of(b, pointer, offset, self.size)
+            return word if self.wraps else b.bitcast(word, b.types.f32)
+        bits, word = WORD // self.size, b.constant(0, b.types.i32)
         for n in range(self.size):
             at, inside = offset if n == 0 else b.add(offset, n * stride), None
             if self.depth % self.size:
@@ -111,10 +110,12 @@ class Words:
         return [multiply_add(b, self.size, zero, x, total) for x, total in zip(rows, sums, strict=True)]
 
 
-def pair_of(b: Builder, pointer: Pointer, offset: Index) -> Value:
-    """Two neighbours of 16 bits in an i32."""
-    two = b.load(b.pointer(pointer, offset, b.types.i16), ir.VectorType.get([2], b.types.i16), 2)
-    one = b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))
+def word_of(b: Builder, pointer: Pointer, offset: Index, size: int) -> Value:
+    """So many neighbours in an i32."""
+    bits = WORD // size
+    element = b.types.integer(bits)
+    several = b.load(b.pointer(pointer, offset, element), ir.VectorType.get([size], element), bits // 8)
+    one = b.op("vector.bitcast", several, type=ir.VectorType.get([1], b.types.i32))
     first = {"static_position": ir.DenseI64ArrayAttr.get([0])}
     return b.op("vector.extract", one, type=b.types.i32, attributes=first)
 

@@ -136,7 +136,7 @@ def emit_blocks(
     if size <= BY_LANES:
         turned = _unpacked(b, _stacked(b, rows, block.height), 1, block.height)
     else:
-        turned = _by_mlir(b, rows) if (block.width, size) == MLIR_BLOCK else _turned(b, rows, LANE // size)
+        turned = square_turned(b, rows, size)
     aligned = (
         not shifted
         and block.line * size == LINE
@@ -275,6 +275,11 @@ def _store_rows(e: Elemental, result: Buffer, rows: Sequence[Value], offset: Ind
     for k, row in enumerate(rows):
         place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
         b.store(row, place, whole if aligned else result.dtype.bytes, streams)
+
+
+def square_turned(b: Builder, rows: Sequence[Value], size: int) -> list[Value]:
+    """The columns of a square block. size: bytes of an element."""
+    return _by_mlir(b, rows) if (len(rows), size) == MLIR_BLOCK else _turned(b, rows, LANE // size)
 
 
 def _by_mlir(b: Builder, rows: Sequence[Value]) -> list[Value]:
