@@ -26,7 +26,7 @@ def emitted(product: Product, options: EmitOptions) -> EmittedModule:
     [
         ("f32", "nn", 64, False, False),
         ("f32", "nn", 512, True, True),
-        ("f32", "tt", 512, False, True),  # A and B are read across their rows
+        ("f32", "tt", 512, True, True),  # A is read across its rows, and B along its columns
         ("bf16", "nn", 512, True, False),  # sums are wider than the result
     ],
 )
