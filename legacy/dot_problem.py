@@ -252,6 +252,8 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     lhs, rhs = instruction.operands[:2]
     dtype, dims = accumulator_dtype(instruction), DotDims.of(instruction)
     given = {lhs.shape.dtype, rhs.shape.dtype}
+    if dtype in SHORT | {DType.S16, DType.U16}:
+        dtype = DType.S32  # which wraps to the same bits
     is_float = dtype in WIDE and given <= WIDE[dtype] and instruction.shape.dtype.is_float
     is_complex = dtype in COMPLEX and given == {instruction.shape.dtype} and not e.code.strict
     is_short = dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and e.code.products > 1

@@ -71,6 +71,26 @@ def test_products_are_exact(stack, cpu):
         np.testing.assert_array_equal(np.asarray(result), exact(*inputs, layout), f"{left} {right} {layout}")
 
 
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize(("dtype", "result"), [("s8", "s8"), ("s8", "s16"), ("u8", "u8"), ("s4", "s4"), ("s16", "s16")])
+def test_results_as_narrow_as_their_operands_wrap(stack, dtype, result):
+    generator = np.random.default_rng(4)
+    module = parse_module(product(dtype, dtype, 33, 517, 70, "nt", result=result))
+    a, b = (extremes(dtype, p.shape.dims, generator) for p in module.entry.parameters)
+    (found,) = compile_module(module, Flags.parse(stack), CompileOptions(cache=None)).execute([a, b])
+    wanted = a.astype(np.int64) @ b.astype(np.int64).T
+    bits = 4 if result == "s4" else 8 * np.dtype(NUMPY[result]).itemsize
+    assert (np.asarray(found).astype(np.int64) - wanted & (1 << bits) - 1 == 0).all()
+
+
+@pytest.mark.parametrize(("stack", "dtype"), [("legacy", "s8"), ("legacy", "s16"), ("mlir", "s8")])
+def test_such_products_are_of_words_too(stack, dtype):
+    """Those of MLIR with results of s16 have lanes of 16 bits instead."""
+    kernels = plan(parse_module(product(dtype, dtype, 64, 256, 64, "nn", result=dtype))).kernels
+    module = emitter(stack).emit(kernels, EmitOptions(Target.level("x86-64-v3")))
+    assert "pmadd" in "".join((module.llvm_ir, *module.helpers))
+
+
 def bf16_product(dims: tuple[int, int, int], batch: int, layout: str, result: str) -> str:
     """batch × (m × k by k × n); layout: n, or t for a transposed operand."""
     m, k, n = dims
