@@ -214,7 +214,10 @@ class Operands:
             return
         by_row = self.depth.lhs == 1
         sizes = (rows, block.depth) if by_row else (block.depth, rows)
-        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
+        first = self._pack_left_words(block, rows) if by_row and self.words is not None else 0
+        if first == sizes[1]:
+            return
+        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(first, sizes[1], unroll=Unroll.NONE) as fast:
             m, k = (slow.index, fast.index) if by_row else (fast.index, slow.index)
             along = b.mul(k, self.depth.lhs * self.size)
             offset = b.add(block.left, b.add(b.mul(m, self.row.lhs), along))
@@ -225,6 +228,20 @@ class Operands:
                 value = self.words.load(b, pointer, self.left, offset, self.depth.lhs, place)
                 value = self.words.flip(b, value)
             b.store(value, self._left_place(m, k), self.wide.bytes)
+
+    def _pack_left_words(self, block: Block, rows: int) -> int:
+        """Copy whole vectors of words of a tile's rows: LLVM makes none of loads of bytes that are a word. Returns the
+        number of words.
+        """
+        b, words, depth = self.b, self.words, block.depth
+        whole = depth - depth % self.lanes if isinstance(depth, int) else 0
+        if words is None or not whole or not words.are_whole(self.left, self.depth.lhs):
+            return 0
+        with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, whole, self.lanes, unroll=Unroll.NONE) as k:
+            offset = b.add(block.left, b.add(b.mul(row.index, self.row.lhs), b.mul(k.index, words.size)))
+            value = words.load_vector(b, self.e.pointers[self.left.argument], offset, self.lanes)
+            b.store(value, self._left_place(row.index, k.index), self.wide.bytes)
+        return whole
 
     def _left_place(self, m: Index, k: Index) -> Value:
         b, (row, along) = self.b, self.of_left

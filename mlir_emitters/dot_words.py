@@ -43,11 +43,25 @@ class Words:
         four = b.products == 4 and left in OF_BYTES and right in OF_BYTES - {DType.U8}
         return Words(4 if four else 2, depth, four and not left.is_unsigned)
 
+    def are_whole(self, buffer: Buffer, stride: int) -> bool:
+        """Whether each word is as it is in memory."""
+        return self.size == 4 and stride == 1 and buffer.dtype.bits == 8 and self.depth % 4 == 0
+
+    def load_vector(self, b: Builder, pointer: Value, offset: Index, lanes: int) -> Value:
+        """`lanes` words of a row of A as they are multiplied, where they are whole. offset: of the first element."""
+        place = b.pointer(pointer, offset, b.types.i8)
+        bytes_ = b.load(place, ir.VectorType.get([4 * lanes], b.types.i8), 1)
+        words = ir.VectorType.get([lanes], b.types.i32)
+        found = b.op("vector.bitcast", bytes_, type=words)
+        if not self.flipped:
+            return found
+        return b.op("arith.xori", found, b.op("vector.broadcast", b.constant(0x80808080, b.types.i32), type=words))
+
     def load(self, b: Builder, pointer: Value, buffer: Buffer, offset: Index, stride: int, place: Index) -> Value:
         """Word `place` of a row of A or a column of B, with zeros behind the last element. offset: of its first one;
         stride: of elements.
         """
-        if self.size == 4 and stride == 1 and buffer.dtype.bits == 8 and self.depth % 4 == 0:
+        if self.are_whole(buffer, stride):
             four = b.load(b.pointer(pointer, offset, b.types.i8), ir.VectorType.get([4], b.types.i8), 1)
             one = b.op("vector.bitcast", four, type=ir.VectorType.get([1], b.types.i32))
             first = {"static_position": ir.DenseI64ArrayAttr.get([0])}
