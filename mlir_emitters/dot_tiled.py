@@ -47,6 +47,7 @@ PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 STREAM_DEPTH = 16  # of one row: as many rows of B are read along all columns, while the next ones are fetched
+NEAR_DEPTH = 64  # the same of a B that a processor reads from its caches, and that is not fetched
 STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
 STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
 BAND = 256  # rows whose totals are on the stack: with f64 and 64 columns, 128 KiB
@@ -149,7 +150,7 @@ class Matmul:
         few_sums = self.sums <= FEW_SUMS
         streams = few and is_readable(product, wide)
         if self.narrow:
-            streams = streams and self.row.size == 1 and few_registers and self.column.size <= STREAM_TOTALS
+            streams = streams and self.row.size == 1 and self.column.size <= STREAM_TOTALS
         depth = FEW_DEPTH if few_sums and not streams else DEPTH
         precise = wide is DType.F32 and self.depth.size > PRECISE * depth
         self.banded = precise or (self.narrow and not streams and self.depth.size > WHOLE_DEPTH)
@@ -161,7 +162,7 @@ class Matmul:
         self.later = False  # whether tiles fetch the next block of B, not the next rows
         if self.streams:
             self.later = near or self.row.size == 1
-            short = STREAM_ROWS if few_registers else STREAM_DEPTH
+            short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide) else NEAR_DEPTH
             block = short if self.later else FLAT_DEPTH
         whole = self.narrow and not self.banded and not self.streams
         self.block = self.depth.size if whole else min(block, self.depth.size)
@@ -171,6 +172,8 @@ class Matmul:
             self.operands.spread_left(self.row.size)
         if product.left.dtype is not wide and few_registers:
             self.operands.fetches_left = False
+        if self.row.size == 1 and not few_registers and not is_large(product, wide):
+            self.operands.fetches = False  # a fetch takes the place of a load
         self.tile = None
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:

@@ -77,6 +77,9 @@ FEW_PIECES = 14
 last dimension: loops over steps of several dimensions find positions by division, element by element or in blocks.
 """
 
+LIGHT = 8
+"""Instructions of a fusion, parameters included, that may be in a few copies of a loop's body."""
+
 BYTES = 4
 """Bytes that move in the time of one simple operation."""
 
@@ -249,6 +252,9 @@ def _opcodes(kernel: Instruction) -> frozenset[Op]:
 def _dimensions(kernel: Instruction, shape: Shape, ops: frozenset[Op], crossed: int) -> tuple[tuple[int, ...], int]:
     """(the dimensions to split, their extent). Not the crossed one if no tiles divide it and the others suffice."""
     independent = _independent(kernel, RULES)
+    inner = fastest(shape)
+    if crossed >= 0 and independent[inner] and _is_thin(kernel, shape, crossed):
+        return (inner,), shape.dims[inner]
     skips = not ops.isdisjoint((Op.DOT, Op.CONVOLUTION))
     if crossed >= 0 and shape.dims[crossed] % GRAINS[-1]:
         others = math.prod(n for d, n in enumerate(shape.dims) if d not in (crossed, fastest(shape)))
@@ -260,6 +266,14 @@ def _dimensions(kernel: Instruction, shape: Shape, ops: frozenset[Op], crossed: 
     pixels = (i for i in body if i.opcode is Op.CONVOLUTION and along_pixels(i))
     feature = next((i.attributes["dim_labels"].output_feature for i in pixels), -1)
     return _outer(shape, independent, skips, FEW_PIECES, feature)
+
+
+def _is_thin(kernel: Instruction, shape: Shape, crossed: int) -> bool:
+    """Whether results are a few rows of which each position reads neighbours of the operand: chunks, and loops inside
+    them, are along the rows, so that these are read once, not once a row. Loops have copies of what is computed.
+    """
+    few = 1 < shape.dims[crossed] < GRAINS[-1] and shape.size == shape.dims[crossed] * shape.dims[fastest(shape)]
+    return few and (kernel.opcode is not Op.FUSION or len(kernel.called()[0].instructions) <= LIGHT)
 
 
 def _outer(

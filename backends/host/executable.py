@@ -98,7 +98,10 @@ class HostExecutable(Executable):
         notes = self._events is not None or self._checks is not None
         begins = self._sites is not None and self._sites.begins
         observed = red_zones or notes or begins or self.outside is not None
-        branches = any(isinstance(thunk, (WhileThunk, ConditionalThunk)) for thunk in self.thunks.walk())
+        branches = any(
+            isinstance(thunk, ConditionalThunk) or (isinstance(thunk, WhileThunk) and thunk.trip_count is None)
+            for thunk in self.thunks.walk()
+        )
         self._is_even = not (branches or handlers or self._border or self.outside is not None)
         self._enters = not (self._border or observed) and runs_natively(self._executor)
         self._may_enter = self._enters and not self._is_long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -223,7 +223,27 @@ class Frame:
                 index[d] = position
             self.store(self.load(self.at(source, index), type_), self.at(target, index))
 
-        self.nest([target.dims[d] for d in order], move)
+        dims, across = [target.dims[d] for d in order], _across(source, order)
+        if across is None:
+            self.nest(dims, move)
+        else:
+            self._tiles(dims, across, move)
+
+    def _tiles(self, dims: list[int], across: int, body: Callable[[list[Number]], None]) -> None:
+        """As `nest`, in squares of the last dimension and another, so that what is read is whole lines."""
+        index: list[Number] = [0] * len(dims)
+        sides = (across, len(dims) - 1)
+        with ExitStack() as loops:
+            for d, size in enumerate(dims):
+                if d not in sides:
+                    index[d] = loops.enter_context(self.loop(size))
+            starts = [loops.enter_context(self.walk(0, dims[d], _TILE)) for d in sides]
+            for d, start in zip(sides, starts, strict=True):
+                end = self.b.add(start, I64(_TILE))
+                if dims[d] % _TILE:
+                    end = self.b.select(self.b.icmp_unsigned("<", end, I64(dims[d])), end, I64(dims[d]))
+                index[d] = loops.enter_context(self.walk(start, end))
+            body(index)
 
     def _memcpy(self) -> ir.Function:
         return self.declare("llvm.memcpy.p0.p0.i64", VOID, [POINTER, POINTER, I64, ir.IntType(1)])
@@ -252,6 +272,20 @@ class Frame:
 
 
 _FALSE = ir.IntType(1)(0)
+
+_LINE, _TILE = 64, 16
+"""Bytes of a line of the cache; elements along each side of a square that is copied at a time."""
+
+
+def _across(source: Part, order: Sequence[int]) -> int | None:
+    """The place, among dimensions in the order of a copy, of the one along which the source's elements are nearest in
+    memory, if the copy's last one crosses lines of it.
+    """
+    long = [k for k, d in enumerate(order) if source.dims[d] > 1]
+    if not long or long[-1] != len(order) - 1 or source.strides[order[-1]] * source.dtype.bytes < _LINE:
+        return None
+    across = min(long, key=lambda k: source.strides[order[k]])
+    return across if across != long[-1] else None
 
 
 def _align(type_: ir.Type) -> int:

@@ -1,4 +1,6 @@
-"""Choose layouts for operands of library calls: an operand in the routine's layout can be overwritten in place."""
+"""Choose layouts for operands of library calls: an operand in the routine's layout can be overwritten in place, and one
+that lies as what it is computed from is not turned.
+"""
 
 from __future__ import annotations
 
@@ -68,4 +70,31 @@ def _wanted(computation: Computation, call: Instruction) -> dict[str, Layout]:
         alone = computation.users[operand] == (call,) and call.operands.count(operand) == 1
         if alone and _writes_any_layout(operand) and not same_bytes(operand.shape, result):
             found[operand.name] = Layout(result.minor_to_major)
+    return found | _as_read(computation, call)
+
+
+def _as_read(computation: Computation, call: Instruction) -> dict[str, Layout]:
+    """Layouts of operands that library calls only read, in the layout of all they are computed from, if that is the one
+    that all calls name.
+    """
+    found = {}
+    for operand in call.operands:
+        users = computation.users[operand]
+        if operand is computation.root or not all(u.opcode in LIBRARY for u in users):
+            continue
+        if not operand.shape.is_array or not _writes_any_layout(operand):
+            continue
+        uses = [(u, k) for u in users for k, o in enumerate(u.operands) if o is operand]
+        wanted = [_named(u, k) for u, k in uses]
+        if wanted[0] is None or any(w != wanted[0] for w in wanted) or any(k in dict(taken_over(u)) for u, k in uses):
+            continue
+        alike = [o.shape for o in operand.operands if o.shape.is_array and o.shape.dims == operand.shape.dims]
+        if alike and all(s.minor_to_major == wanted[0] for s in alike) and operand.shape.minor_to_major != wanted[0]:
+            found[operand.name] = Layout(wanted[0])
     return found
+
+
+def _named(call: Instruction, number: int) -> tuple[int, ...] | None:
+    """The layout that a call's text names for an operand."""
+    given = call.attributes.get("operand_layout_constraints")
+    return None if given is None else given[number].minor_to_major

@@ -277,6 +277,42 @@ def test_a_row_fusion_keeps_its_layout():
     assert producer.instruction.shape.is_row_major
 
 
+def test_what_routines_only_read_is_not_turned():
+    """A factorisation is column-major, and so is what solves with it: the select between them was row-major."""
+    named = "operand_layout_constraints={f32[40,40]{0,1}, f32[40,3]{0,1}}"
+    config = "{{diag = 85 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = {} : ui8}}"
+    text = entry(
+        "a = f32[40,40]{0,1} parameter(0)", "b = f32[40,3]{0,1} parameter(1)", "p = pred[] parameter(2)",
+        "c = pred[40,40]{1,0} broadcast(p), dimensions={}", "k = f32[] constant(nan)",
+        "n = f32[40,40]{1,0} broadcast(k), dimensions={}", "m = f32[40,40]{1,0} select(c, a, n)",
+        *(
+            f'{name} = f32[40,3]{{0,1}} custom-call(m, {right}), custom_call_target="lapack_strsm_ffi", {named}, '
+            f"output_to_operand_aliasing={{{{}}: (1, {{}})}}, backend_config={config.format(uplo)}"
+            for name, right, uplo in (("x", "b", 76), ("ROOT r", "x", 85))
+        ),
+    )  # fmt: skip
+    step = next(s for s in plan(parse_module(text)).steps if s.instruction.opcode is Op.FUSION)
+    assert step.instruction.shape.minor_to_major == (0, 1)
+    both(text, [positive("f32", 40, 40), matrices("f32", 40, 3), np.array(True)])
+
+
+@pytest.mark.parametrize("dims", [(16, 16), (17, 50), (33, 16), (3, 40), (40, 1), (2, 35, 19)])
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+def test_a_matrix_is_turned_in_squares(dims, dtype):
+    """Whole squares and rests of them, along either dimension."""
+    order = ",".join(map(str, reversed(range(len(dims)))))
+    size, depth = ",".join(map(str, dims)), ",".join(map(str, (*dims[:-2], min(dims[-2:]))))
+    turned = ",".join(map(str, (len(dims) - 2, len(dims) - 1, *reversed(range(len(dims) - 2)))))
+    text = entry(
+        f"a = {dtype}[{size}]{{{order}}} parameter(0)",
+        f"q = ({dtype}[{size}]{{{turned}}}, {dtype}[{depth}]) custom-call(a), "
+        f'custom_call_target="lapack_{PREFIX[dtype]}geqrf_ffi", '
+        f"operand_layout_constraints={{{dtype}[{size}]{{{turned}}}}}",
+        f"ROOT r = {dtype}[{size}]{{{turned}}} get-tuple-element(q), index=0",
+    )
+    both(text, [matrices(dtype, *dims)], dtype)
+
+
 def test_equal_calls_become_one():
     lines = ["a = f32[4,4]{1,0} parameter(0)", "b = f32[4,4]{1,0} parameter(1)"]
     lines += [

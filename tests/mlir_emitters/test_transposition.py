@@ -157,9 +157,34 @@ def test_values_of_sides_around_blocks(dtype: str, level: str):
 
 def test_steps_of_rows_of_any_length_divide_for_each_row_alone():
     """Not for each element, which LLVM would not vectorise."""
-    (request,) = plan(optimize(parse_module(transpose("f32", "100003,5", "5,100003")))).kernels
+    body = "p = f32[5,100003] parameter(0)\n  ROOT r = f32[5,100003] reverse(p), dimensions={0}"
+    (request,) = plan(optimize(parse_module(f"HloModule m\nENTRY e {{\n  {body}\n}}\n"))).kernels
     options = EmitOptions(Target.level("x86-64-v4"), ranges=True, keep_stages=True)
     emitted = emitter("mlir").emit([request], options)
     assert emitted.ranged
     text = dict(emitted.stages)["mlir"]
     assert len(re.findall(r"arith\.div[us]i", text)) == 2 and "arith.rem" not in text
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_few_long_rows_are_made_together(stack: str):
+    """Each vector of the operand is read once: row by row, all of it was read for each of them."""
+    (request,) = plan(optimize(parse_module(transpose("f32", "100000,3", "3,100000")))).kernels
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
+    emitted = emitter(stack).emit([request], options)
+    code = assembly(emitted.llvm_ir, options)
+    loops = [body for body in re.findall(r"\.LBB\w+:\n((?:\t(?!j|\.).*\n)+)\tj", code) if "zmm" in body]
+    assert emitted.ranged and loops
+    for body in loops:
+        stores = re.findall(r"vmov\w+\t%zmm\d+, .*\(", body)
+        assert len(stores) % 3 == 0 and len(re.findall(r"vmov\w+\t[^%]\S*\(.*\), %zmm|vpermt2\w+\t\S*\(", body)) <= len(
+            stores
+        )
+
+
+@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_values_of_a_few_long_rows(level: str):
+    name = level.replace("-", "_")
+    with code_for(level):
+        for rows in (2, 3, 7):
+            check(transpose("f32", f"131075,{rows}", f"{rows},131075", "1,0", f"l{rows}_{name}"))

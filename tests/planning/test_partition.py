@@ -55,6 +55,10 @@ BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rh
         (["x = f32[512,1024]{0,1} parameter(0)", "ROOT r = f32[512,1024]{0,1} negate(x)"], (1,), 1024),
         (["x = f32[8,16,8192] parameter(0)", "ROOT r = f32[8,16,8192] negate(x)"], (0, 1), 128),
         ([BIG, "ROOT r = f32[1024,512] transpose(x), dimensions={1,0}"], (0,), 1024),
+        (
+            ["x = f32[100000,5] parameter(0)", "ROOT r = f32[5,100000] transpose(x), dimensions={1,0}"],
+            (1,), 100_000,
+        ),  # by rows, all of the operand is read for each of them
         ([BIG, ZERO, "ROOT r = f32[512] reduce(x, z), dimensions={1}, to_apply=add"], (0,), 512),
         ([BIG, ZERO, "ROOT r = f32[1024] reduce(x, z), dimensions={0}, to_apply=add"], (0,), 1024),
         ([BIG, ZERO, "ROOT r = f32[] reduce(x, z), dimensions={0,1}, to_apply=add"], None, 0),

@@ -234,7 +234,42 @@ ENTRY e { p = f32[4] parameter(0)
 """
 
 
-@pytest.mark.parametrize("text, quick, aside", [(STRAIGHT, 60.0, 1), (STRAIGHT, 0.0, 4), (BRANCHES, 60.0, 4)])
+LOOPS = """HloModule l
+next { t = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x = f32[4] get-tuple-element(t), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[4] negate(x)
+  ROOT u = (s32[], f32[4]) tuple(j, y) }
+goes { t = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant(COUNT)
+  ROOT r = pred[] compare(i, n), direction=LT }
+ENTRY e { p = f32[4] parameter(0)
+  s = s32[] START
+  t = (s32[], f32[4]) tuple(s, p)
+  w = (s32[], f32[4]) while(t), condition=goes, body=next
+  ROOT r = f32[4] get-tuple-element(w), index=1 }
+"""
+FIXED = LOOPS.replace("COUNT", "4097").replace("START", "constant(0)")
+BY_DATA = (
+    LOOPS.replace("COUNT", "1")
+    .replace("START", "convert(f)")
+    .replace("  s = s32[]", "  h = f32[1] slice(p), slice={[0:1]}\n  f = f32[] reshape(h)\n  s = s32[]")
+)
+
+
+@pytest.mark.parametrize(
+    "text, quick, aside",
+    [
+        (STRAIGHT, 60.0, 1),
+        (STRAIGHT, 0.0, 4),
+        (BRANCHES, 60.0, 4),
+        (FIXED, 60.0, 1),  # each run has as many iterations
+        (BY_DATA, 60.0, 4),
+    ],
+)
 def test_a_program_that_was_quick_needs_no_thread_any_more(monkeypatch, text, quick, aside):
     """Another branch may take longer. A thread that begins is often put behind one of the pool's for milliseconds."""
     seen = []
