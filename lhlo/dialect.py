@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from types import ModuleType
 
 from mlir import ir
 from mlir.dialects import irdl
 
 from .table import MEMREF, MNEMONIC, OP_FORMS, STRUCTURAL, OpForm, Structural
 
-ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # the bindings find `lhlo.py` there
+BINDINGS = f"{__package__}.bindings"
+ir._globals.append_dialect_search_prefix(BINDINGS)  # the bindings find `lhlo.py` there
+
+PLAIN = ("arith", "builtin", "cf", "func", "linalg", "llvm", "math", "memref", "scf", "vector")
+"""Dialects whose operations are plain `ir.Operation` unless somebody imports mlir.dialects.NAME. At the first operation
+of each, the bindings would import its generated classes: 70 ms for all, which nobody here needs.
+"""
+
+
+def _leave_out_classes() -> None:
+    """Have the bindings take an empty module for that of each dialect in PLAIN."""
+    places = ir._globals.dialect_search_modules
+    ir._globals.dialect_search_modules = [BINDINGS]
+    for dialect in PLAIN:
+        name = f"{BINDINGS}.{dialect}"
+        sys.modules[name] = ModuleType(name)
+        ir._globals._check_dialect_module_loaded(dialect)
+        del sys.modules[name]
+    ir._globals.dialect_search_modules = places
+
+
+_leave_out_classes()
 
 
 @cache

@@ -7,10 +7,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import ml_dtypes
-from mlir.dialects import arith, math
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
@@ -89,9 +87,8 @@ def simple(function: Callable[..., Scalar]) -> Function:
     return lambda b, node, *operands: function(b, *operands)
 
 
-def operation(view: Any, *, contracts: bool = False) -> Function:
-    """One operation of the arith dialect."""
-    name = view.OPERATION_NAME
+def operation(name: str, *, contracts: bool = False) -> Function:
+    """One operation of the arith or the math dialect."""
 
     def emit(b: Builder, node: Node, *operands: Value) -> Value:
         return b.op(name, *operands, attributes=b.flags if contracts else None)
@@ -99,14 +96,13 @@ def operation(view: Any, *, contracts: bool = False) -> Function:
     return emit
 
 
-def library(view: Any) -> Function:
+def library(name: str) -> Function:
     """One operation of the math dialect. math_library expands it if LLVM has no instruction for it."""
-    name = view.OPERATION_NAME
     return lambda b, node, *operands: b.math(name, *operands)
 
 
-def bitwise(view: Any) -> Typed:
-    return Typed(integer=operation(view), pred=operation(view))
+def bitwise(name: str) -> Typed:
+    return Typed(integer=operation(name), pred=operation(name))
 
 
 # Floats -------------------------------------------------------------------------------------------------------------
@@ -322,30 +318,30 @@ def logical_not(b: Builder, x: Value) -> Value:
 
 EMIT: dict[Op, Typed] = {
     Op.ABS: Typed(
-        operation(math.AbsFOp),
+        operation("math.absf"),
         absolute_integer,
         simple(lambda b, x: x),
         complex=simple(complex_math.absolute),
         exact=True,
     ),
-    Op.ACOS: Typed(library(math.AcosOp), complex=simple(complex_inverse.acos)),
-    Op.ACOSH: Typed(library(math.AcoshOp), complex=simple(complex_inverse.acosh)),
-    Op.ASIN: Typed(library(math.AsinOp), complex=simple(complex_inverse.asin)),
-    Op.ASINH: Typed(library(math.AsinhOp), complex=simple(complex_inverse.asinh)),
-    Op.ATANH: Typed(library(math.AtanhOp), complex=simple(complex_inverse.atanh)),
-    Op.CBRT: Typed(library(math.CbrtOp), complex=simple(complex_math.cbrt)),
-    Op.CEIL: Typed(operation(math.CeilOp), exact=True),
-    Op.COSINE: Typed(library(math.CosOp), complex=simple(complex_trigonometry.cosine)),
-    Op.COSH: Typed(library(math.CoshOp), complex=simple(complex_trigonometry.cosh)),
+    Op.ACOS: Typed(library("math.acos"), complex=simple(complex_inverse.acos)),
+    Op.ACOSH: Typed(library("math.acosh"), complex=simple(complex_inverse.acosh)),
+    Op.ASIN: Typed(library("math.asin"), complex=simple(complex_inverse.asin)),
+    Op.ASINH: Typed(library("math.asinh"), complex=simple(complex_inverse.asinh)),
+    Op.ATANH: Typed(library("math.atanh"), complex=simple(complex_inverse.atanh)),
+    Op.CBRT: Typed(library("math.cbrt"), complex=simple(complex_math.cbrt)),
+    Op.CEIL: Typed(operation("math.ceil"), exact=True),
+    Op.COSINE: Typed(library("math.cos"), complex=simple(complex_trigonometry.cosine)),
+    Op.COSH: Typed(library("math.cosh"), complex=simple(complex_trigonometry.cosh)),
     Op.COUNT_LEADING_ZEROS: Typed(integer=count_leading_zeros),
-    Op.ERF: Typed(library(math.ErfOp)),
-    Op.EXPONENTIAL: Typed(library(math.ExpOp), complex=simple(complex_math.exponential)),
-    Op.EXPONENTIAL_MINUS_ONE: Typed(library(math.ExpM1Op), complex=simple(complex_math.exponential_minus_one)),
-    Op.FLOOR: Typed(operation(math.FloorOp), exact=True),
+    Op.ERF: Typed(library("math.erf")),
+    Op.EXPONENTIAL: Typed(library("math.exp"), complex=simple(complex_math.exponential)),
+    Op.EXPONENTIAL_MINUS_ONE: Typed(library("math.expm1"), complex=simple(complex_math.exponential_minus_one)),
+    Op.FLOOR: Typed(operation("math.floor"), exact=True),
     Op.IMAG: Typed(simple(lambda b, x: b.like(0.0, x)), complex=simple(lambda b, x: x[1]), exact=True),
     Op.IS_FINITE: Typed(simple(is_finite), exact=True),
-    Op.LOG: Typed(library(math.LogOp), complex=simple(complex_math.log)),
-    Op.LOG_PLUS_ONE: Typed(library(math.Log1pOp), complex=simple(complex_math.log_plus_one)),
+    Op.LOG: Typed(library("math.log"), complex=simple(complex_math.log)),
+    Op.LOG_PLUS_ONE: Typed(library("math.log1p"), complex=simple(complex_math.log_plus_one)),
     Op.LOGISTIC: Typed(simple(logistic), complex=simple(complex_math.logistic)),
     Op.NEGATE: Typed(
         simple(Builder.negf), integer=simple(negate_integer), complex=simple(complex_math.negate), exact=False
@@ -353,71 +349,71 @@ EMIT: dict[Op, Typed] = {
     Op.NOT: Typed(integer=simple(logical_not), pred=simple(logical_not)),
     Op.POPCNT: Typed(integer=count_ones),
     Op.REAL: Typed(simple(lambda b, x: x), complex=simple(lambda b, x: x[0]), exact=True),
-    Op.ROUND_NEAREST_AFZ: Typed(operation(math.RoundOp), exact=True),
-    Op.ROUND_NEAREST_EVEN: Typed(operation(math.RoundEvenOp), exact=True),
-    Op.RSQRT: Typed(library(math.RsqrtOp), complex=simple(complex_math.rsqrt)),
+    Op.ROUND_NEAREST_AFZ: Typed(operation("math.round"), exact=True),
+    Op.ROUND_NEAREST_EVEN: Typed(operation("math.roundeven"), exact=True),
+    Op.RSQRT: Typed(library("math.rsqrt"), complex=simple(complex_math.rsqrt)),
     Op.SIGN: Typed(
         simple(sign), simple(sign_signed), simple(sign_unsigned), complex=simple(complex_math.sign), exact=True
     ),
-    Op.SINE: Typed(library(math.SinOp), complex=simple(complex_trigonometry.sine)),
-    Op.SINH: Typed(library(math.SinhOp), complex=simple(complex_trigonometry.sinh)),
-    Op.SQRT: Typed(operation(math.SqrtOp), complex=simple(complex_math.sqrt)),
-    Op.TAN: Typed(library(math.TanOp), complex=simple(complex_trigonometry.tan)),
-    Op.TANH: Typed(library(math.TanhOp), complex=simple(complex_trigonometry.tanh)),
+    Op.SINE: Typed(library("math.sin"), complex=simple(complex_trigonometry.sine)),
+    Op.SINH: Typed(library("math.sinh"), complex=simple(complex_trigonometry.sinh)),
+    Op.SQRT: Typed(operation("math.sqrt"), complex=simple(complex_math.sqrt)),
+    Op.TAN: Typed(library("math.tan"), complex=simple(complex_trigonometry.tan)),
+    Op.TANH: Typed(library("math.tanh"), complex=simple(complex_trigonometry.tanh)),
     Op.CONVERT: Typed(convert, convert, convert, convert, convert, exact=True),
     Op.REDUCE_PRECISION: Typed(reduce_precision),
     Op.ADD: Typed(
-        operation(arith.AddFOp, contracts=True),
-        integer=operation(arith.AddIOp),
-        pred=operation(arith.OrIOp),
+        operation("arith.addf", contracts=True),
+        integer=operation("arith.addi"),
+        pred=operation("arith.ori"),
         complex=simple(complex_math.add),
     ),
-    Op.AND: bitwise(arith.AndIOp),
-    Op.ATAN2: Typed(library(math.Atan2Op), complex=simple(complex_inverse.atan2)),
+    Op.AND: bitwise("arith.andi"),
+    Op.ATAN2: Typed(library("math.atan2"), complex=simple(complex_inverse.atan2)),
     Op.COMPARE: Typed(compare_floats, compare_signed, compare_unsigned, compare_unsigned, complex_math.compare),
     Op.COMPLEX: Typed(simple(lambda b, x, y: (x, y))),
     Op.DIVIDE: Typed(
-        operation(arith.DivFOp, contracts=True),
+        operation("arith.divf", contracts=True),
         simple(divide_signed),
         simple(divide_unsigned),
         complex=simple(complex_math.divide),
     ),
     Op.MAXIMUM: Typed(
-        operation(arith.MaximumFOp),
-        operation(arith.MaxSIOp),
-        operation(arith.MaxUIOp),
-        operation(arith.OrIOp),
+        operation("arith.maximumf"),
+        operation("arith.maxsi"),
+        operation("arith.maxui"),
+        operation("arith.ori"),
         complex=simple(complex_math.maximum),
         exact=True,
     ),
     Op.MINIMUM: Typed(
-        operation(arith.MinimumFOp),
-        operation(arith.MinSIOp),
-        operation(arith.MinUIOp),
-        operation(arith.AndIOp),
+        operation("arith.minimumf"),
+        operation("arith.minsi"),
+        operation("arith.minui"),
+        operation("arith.andi"),
         complex=simple(complex_math.minimum),
         exact=True,
     ),
     Op.MULHI: Typed(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
     Op.MULTIPLY: Typed(
-        operation(arith.MulFOp, contracts=True),
-        integer=operation(arith.MulIOp),
-        pred=operation(arith.AndIOp),
+        operation("arith.mulf", contracts=True),
+        integer=operation("arith.muli"),
+        pred=operation("arith.andi"),
         complex=simple(complex_math.multiply),
     ),
-    Op.OR: bitwise(arith.OrIOp),
-    Op.POWER: Typed(library(math.PowFOp), integer=simple(power_integer), complex=simple(complex_math.power)),
-    Op.REMAINDER: Typed(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
+    Op.OR: bitwise("arith.ori"),
+    Op.POWER: Typed(library("math.powf"), integer=simple(power_integer), complex=simple(complex_math.power)),
+    Op.REMAINDER: Typed(operation("arith.remf"), simple(remainder_signed), simple(remainder_unsigned)),
     Op.SHIFT_LEFT: Typed(integer=shift("shli")),
     Op.SHIFT_RIGHT_ARITHMETIC: Typed(integer=shift("shrsi")),
     Op.SHIFT_RIGHT_LOGICAL: Typed(integer=shift("shrui")),
     Op.SUBTRACT: Typed(
-        operation(arith.SubFOp, contracts=True),
-        integer=operation(arith.SubIOp),
-        pred=operation(arith.XOrIOp),
+        operation("arith.subf", contracts=True),
+        integer=operation("arith.subi"),
+        pred=operation("arith.xori"),
         complex=simple(complex_math.subtract),
     ),
-    Op.XOR: bitwise(arith.XOrIOp),
+    Op.XOR: bitwise("arith.xori"),
     Op.CLAMP: Typed(
         simple(clamp_float),
         clamp_integer("minsi", "maxsi"),

@@ -43,7 +43,7 @@ EXTRAS = {
 """Extra → what it installs, and what for. Its lock is requirements-EXTRA.txt."""
 STARTED_WITH = (
     "click numpy ml_dtypes scipy.linalg scipy.special scipy.fft llvmlite.binding mlir.ir mlir.passmanager "
-    "mlir.dialects.linalg mlir.dialects.scf mlir.dialects.vector mlir.dialects.irdl pebble rich.console rich.table "
+    "mlir.dialects.irdl pebble rich.console rich.table "
     "google.protobuf.message_factory jax matplotlib.figure jinja2 pytest hypothesis mypy.main importlinter"
 )
 """What commands import. Each is compiled by the set-up, where it is installed."""
