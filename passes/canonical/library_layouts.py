@@ -78,7 +78,7 @@ def _as_read(computation: Computation, call: Instruction) -> dict[str, Layout]:
     that all calls name.
     """
     found = {}
-    for n, operand in enumerate(call.operands):
+    for operand in call.operands:
         users = computation.users[operand]
         if operand is computation.root or not all(u.opcode in LIBRARY for u in users):
             continue
