@@ -193,6 +193,7 @@ class Channels(Held):
     """The same sums, by the function. No channel is among the steps' dimensions."""
 
     calls = True
+    overlaps = False
 
     def __post_init__(self) -> None:
         c = Convolution.of(self.instruction)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
-from .builder import IndexValue, Unroll, over_columns
+from .builder import IndexValue, Loop, Once, Range, Unroll, over_columns
 from .convert import convert
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, Index
@@ -21,7 +21,8 @@ from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
 from .ranges import Steps, column_blocks
 from .reduce import BLOCK, row_passes
-from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
+from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution
+from .windows import Range as Reach
 
 ACROSS = 4
 """Positions across the columns whose sums are computed together. A product takes 1 + 1/ACROSS loads, because one
@@ -186,12 +187,16 @@ class Columns:
         """The positions of a tile."""
         return part.step
 
+    def unfinished(self, part: Part) -> Loop | Once | Range:
+        """A loop over the positions of a tile that have their sums."""
+        return self.code.loop(self.positions(part), unroll=self.between)
+
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
         """The sums of `width` columns from `start` on, at the positions of a tile, followed by `finish`."""
         code, place = self.code, list(self.place)
         self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.adds)
         self._taps(part, [], start, width)
-        across = code.loop(self.positions(part), unroll=self.between)
+        across = self.unfinished(part)
         if self.across is not None:
             place[self.across] = code.add(place[self.across], code.multiply(across.index, part.apart))
         column = code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known))
@@ -225,13 +230,13 @@ class Columns:
             SPATIAL + number == self.across and not part.border and not part.rest
         )
 
-    def reach(self, part: Part, number: int) -> Range:
+    def reach(self, part: Part, number: int) -> Reach:
         """The window positions of a spatial dimension at which a tile's positions meet the input."""
         axis = self.c.axes[number]
         return (0, axis.window, 1) if self._whole(part, number) else axis.taps(self.code, self.place[SPATIAL + number])
 
     @contextmanager
-    def _window(self, levels: Sequence[Level], reach: Range) -> Iterator[IndexValue]:
+    def _window(self, levels: Sequence[Level], reach: Reach) -> Iterator[IndexValue]:
         """Loops over window positions."""
         code, opened = self.code, []
         tap, end, step = reach

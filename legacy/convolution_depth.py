@@ -95,6 +95,7 @@ class Deep(Held):
     """The same sums, by the function. Features may be among the steps' dimensions, as the last one."""
 
     calls = True
+    overlaps = False
 
     def __post_init__(self) -> None:
         c = Convolution.of(self.instruction)

@@ -17,7 +17,7 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from .builder import Code, IndexValue, Unroll
+from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .convert import convert
 from .convolution_columns import Columns, Part
 from .convolution_micro import Dimension, Micro, Vectors
@@ -36,6 +36,9 @@ TERMS = 320
 
 MOST = 8
 """Positions of a tile: so many sums of one vector each keep two units busy for the four cycles of an addition."""
+
+TILE_COST, ALONE_COST = 0.5, 2.5
+"""What a tile costs beside its positions, and a position that is computed alone, in positions of a tile."""
 
 LEAST_BYTES = 16
 """Bytes of the shortest vector."""
@@ -96,6 +99,22 @@ def positions_of(grid: Grid, vector_bits: int, inside: int) -> int:
     vectors = grid.vectors
     most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
     return min(range(most, most // 2, -1), key=lambda n: inside % n)
+
+
+def tiles_of(grid: Grid, vector_bits: int, inside: int) -> tuple[int, bool]:
+    """(Positions of a tile, whether the last of the tiles lies further back, over the one before), where what makes no
+    whole tile would be computed one position at a time: that takes longer than two, since it reads as many weights.
+    """
+    vectors = grid.vectors
+    most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
+    found = []
+    for n in range(most, most // 2, -1):
+        whole, rest = divmod(inside, n)
+        found.append((whole * (n + TILE_COST) + rest * ALONE_COST, n, False))
+        if rest:
+            found.append(((whole + 1) * (n + TILE_COST), n, True))
+    _, positions, over = min(found, key=lambda tiles: tiles[0])
+    return positions, over
 
 
 def is_short(rest: int, dtype: DType) -> bool:
@@ -190,6 +209,10 @@ class Held(Columns):
     """The same sums, held in registers. No column is among the steps' dimensions."""
 
     between = Unroll.NEVER
+    overlaps = True
+    """Whether tiles may lie over others."""
+    stored: IndexValue = 0
+    """The first positions of a tile that another one stores."""
 
     def __post_init__(self) -> None:
         grid = grid_of(self.e, self.instruction, self.column)
@@ -220,6 +243,9 @@ class Held(Columns):
         inside = (end - start) // apart
         return positions_of(self.grid, self.code.vector_bits, inside) if self.large and inside > 0 else 1
 
+    def _tiles(self, inside: int) -> tuple[int, bool]:
+        return tiles_of(self.grid, self.code.vector_bits, inside) if self.overlaps else (self._step, False)
+
     @cached_property
     def calls(self) -> bool:
         """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
@@ -247,6 +273,11 @@ class Held(Columns):
         holes = self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
         if holes and not (self.calls and step > 1):
             start, end, step = 0, 0, 1
+        if self.calls and step > 1 and apart == 1:
+            step, over = self._tiles(end - start)
+            if over:
+                yield Part(start, end, step, rest=True)
+                return
         end -= (end - start) % (step * apart)
         if self.calls and step > 1 and start < end and (holes or end - start < self.c.sizes[self.across]):
             yield Part(start, end, step, rest=True, apart=apart)
@@ -262,19 +293,28 @@ class Held(Columns):
             return
         assert self.across is not None
         code, inside = self.code, part.end - part.start
-        tiles = inside // part.step
+        tiles, over = -(-inside // part.step), inside % part.step > 0
         loop = code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER)
         one = self._beside(part, code.subtract(loop.index, tiles))
         block, phase = code.divide(loop.index, part.apart), code.remainder(loop.index, part.apart)
         first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
         whole = code.b.icmp_unsigned("<", code.value(loop.index), I64(tiles))
-        place = code.b.select(whole, code.value(first), code.value(one))
+        back = code.minimum(first, part.end - part.step) if over else first
+        place = code.b.select(whole, code.value(back), code.value(one))
         self.count = code.b.select(whole, I64(part.step), I64(1))
-        for value in (place, self.count):
+        stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
+        for value in (place, self.count, stored):
             code.define(value, code.scope)
+        self.stored = stored if over else 0
         self.place[self.across] = place
         self._tile(part, start, width)
+        self.stored = 0
         loop.close()
+
+    def unfinished(self, part: Part) -> Loop | Once | Range:
+        if isinstance(self.stored, int):
+            return super().unfinished(part)
+        return self.code.range(self.stored, self.positions(part), unroll=self.between)
 
     def call(
         self,

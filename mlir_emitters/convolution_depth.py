@@ -106,6 +106,7 @@ class DepthTiles(VectorTiles):
     """Loops: runs of features, the other axes, positions; the rest is in the function."""
 
     calls = True
+    overlaps = False
 
     def sizes(self) -> tuple[int, int]:
         b, geometry = self.b, self.geometry

@@ -95,6 +95,7 @@ class DepthwiseTiles(VectorTiles):
     """Loops: runs of channels, the other axes, positions; the rest is in the function."""
 
     calls = True
+    overlaps = False
     adds = False
     holes = False
 

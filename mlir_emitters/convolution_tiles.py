@@ -183,7 +183,10 @@ class Tiles:
         # The ends of long sums run seldom: little code for them compiles in less time.
         seldom = self.totals is not None and count * width > IN_REGISTERS
         rows, lanes = (Unroll.NONE, Unroll.LEAN) if seldom else (self.between, side_by_side(width))
-        with b.loop(0, self.positions(count), unroll=rows) as position, b.loop(0, width, unroll=lanes) as lane:
+        with (
+            b.loop(self.unwritten(), self.positions(count), unroll=rows) as position,
+            b.loop(0, width, unroll=lanes) as lane,
+        ):
             done = site.moved(self.lanes, b.add(start, lane.index))
             if self.reuse is not None:
                 place = b.add(site.coordinate(self.reuse), b.mul(position.index, self.apart))
@@ -196,6 +199,10 @@ class Tiles:
     def positions(self, count: int) -> Index:
         """How many of the `count` positions of a tile are computed."""
         return count
+
+    def unwritten(self) -> Index:
+        """The first position of a tile that no tile has stored."""
+        return 0
 
     def _start(self, places: int) -> None:
         """Start the accumulators at 0, and their totals."""

@@ -37,6 +37,9 @@ MOST_COPIED = 3 << 18
 COPY_PLACES = 40
 """Places that share a copy at least: it takes a load and a store for each element."""
 
+OF_TILE, OF_ONE = 1, 5
+"""What a tile takes beside its positions, and one position alone, which reads as many weights: in half positions."""
+
 CONVERTED = 2
 """The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
 
@@ -86,6 +89,12 @@ class VectorTiles(Tiles):
     holes = True
     some: Value | None = None
     """How many positions of a tile are computed, where that is known at run time: all or one."""
+    overlaps = True
+    """Whether tiles may lie over others."""
+    over = False
+    """Whether the last one does: what would be left is less work then."""
+    again: Value | None = None
+    """How many of the first ones the tile before has stored, where tiles may lie over others."""
 
     def sizes(self) -> tuple[int, int]:
         b, geometry = self.b, self.geometry
@@ -102,6 +111,24 @@ class VectorTiles(Tiles):
         if self._copies() and size * self.wide.bytes <= MOST_COPIED:
             self.panel = b.alloca(self.element, size, 64)
         return width, tile
+
+    def _cover(self) -> None:
+        """Choose how high tiles are, at most as high as they may be, and whether the last one lies over another."""
+        inner, apart = self._inside()
+        spatial = self.reuse is not None and self.reuse >= SPATIAL
+        if not self.overlaps or not spatial or apart > 1 or self.tile == 1 or len(inner) < self.tile or not self.calls:
+            return
+
+        def time(tile: int, over: bool) -> int:
+            whole, rest = divmod(len(inner), tile)
+            return (whole + over) * (2 * tile + OF_TILE) + (0 if over else rest * OF_ONE)
+
+        heights = range(self.tile, self.tile // 2, -1)
+        ways = [(n, over) for n in heights for over in (False, True) if not over or len(inner) % n]
+        highest = self.tile
+        self.tile, self.over = min(ways, key=lambda way: time(*way))
+        if not self.calls:  # of lower tiles
+            self.tile, self.over = highest, False
 
     def _inside(self) -> tuple[range, int]:
         """(The positions of whole tiles, the distance of those of one)."""
@@ -148,6 +175,7 @@ class VectorTiles(Tiles):
         order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
         axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
         inside = [axis for axis in axes if axis is not None]
+        self._cover()
         for start, width in self._chunks(0, extents[self.lanes], self.width, Unroll.NONE):
             if self.panel is not None:
                 Kernel(self, width).copy(start, self.panel)
@@ -163,6 +191,9 @@ class VectorTiles(Tiles):
             self._tile(site, 1, start, width, False)
             return
         extent, (inner, apart) = self.geometry.extents[axis], self._inside()
+        if self.over:
+            self._run_together(site, inner, start, width)
+            return
         inner = inner[: len(inner) - len(inner) % (self.tile * apart)]
         if self.calls and self.tile > 1 and 0 < len(inner) < extent:
             self._run_together(site, inner, start, width)
@@ -185,14 +216,18 @@ class VectorTiles(Tiles):
         """Whole tiles of `inner`, then the positions beside it, in one loop."""
         b, axis, tile = self.b, self.reuse, self.tile
         assert axis is not None
-        tiles = len(inner) // tile
+        tiles = -(-len(inner) // tile)
         with b.loop(0, tiles + self.geometry.extents[axis] - len(inner), unroll=Unroll.NONE) as loop:
             whole = b.compare_integers("slt", loop.index, b.materialize(tiles))
             first = b.materialize(self._first(loop.index, inner))
+            if self.over:
+                back = b.binary("minsi", first, b.materialize(inner.stop - tile))
+                self.again = b.select(whole, b.materialize(b.sub(first, back)), b.materialize(0))
+                first = b.materialize(back)
             one = b.materialize(self._beside(b.sub(loop.index, tiles), inner))
             self.some = b.select(whole, b.materialize(tile), b.materialize(1))
             self._tile(site.moved(axis, b.select(whole, first, one)), tile, start, width, False)
-            self.some = None
+            self.some = self.again = None
 
     @property
     def step(self) -> int:
@@ -216,6 +251,9 @@ class VectorTiles(Tiles):
 
     def positions(self, count: int) -> Index:
         return count if self.some is None else self.some
+
+    def unwritten(self) -> Index:
+        return 0 if self.again is None else self.again
 
     def _spill(self, places: int) -> None:
         if not self.adds:
