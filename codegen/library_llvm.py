@@ -123,6 +123,9 @@ class _Calls:
         for part in [f"{name}{part}" for name in GENERATORS.values() for part in _PARTS]:
             if hasattr(library, f"LLVMInitialize{part}"):
                 getattr(library, f"LLVMInitialize{part}")()
+        # At level 0, too, values stay in registers from block to block: it takes a millisecond more for a kernel.
+        library.LLVMParseCommandLineOptions.argtypes = _FUNCTIONS["ParseCommandLineOptions"][1]
+        library.LLVMParseCommandLineOptions(2, (c_char_p * 2)(b"testbed", b"-optimize-regalloc=1"), None)
 
     def __getattr__(self, name: str) -> Any:  # for the type checker: set above
         raise AttributeError(name)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Literal, Protocol
 
 from . import pass_list
 from .errors import CodegenError
 from .library_llvm import ASSEMBLY, GENERATORS, LibraryMachine, LibraryModule, library_version
 from .llvm import OPTIMIZED, VERSIONS, Compiler, compiler, parse, refuse_assembly, wrong_ir
-from .options import Target
+from .options import EmitOptions, Target
 from .unlocked import emit_object, freed, run_passes
 
 
@@ -39,6 +39,24 @@ class OpenModule(Protocol):
 LITTLE = 1
 """LLVM's level for straight lines of calls, with the same registers as at its highest."""
 
+Passes = Literal["none", "little", "glue", "all"]
+"""How much LLVM does for a module."""
+
+LEVELS: dict[Passes, int] = {"none": 0, "little": LITTLE, "glue": 0, "all": OPTIMIZED}
+"""LLVM's level of a target machine. At level 0 registers are allocated as at the others (library_llvm.py)."""
+
+
+def amount(options: EmitOptions) -> Passes:
+    """What the options ask LLVM to do."""
+    if not options.optimized:
+        return "none"
+    glue = options.glue and options.target.architecture in GLUED
+    return "little" if options.straight else "glue" if glue else "all"
+
+
+GLUED = frozenset({"x86_64"})
+"""Architectures on which level 0 selects the instructions of vectors well. Others treat glue as all other kernels."""
+
 
 @functools.cache
 def versions() -> str:
@@ -47,14 +65,14 @@ def versions() -> str:
 
 
 @contextmanager
-def open_module(llvm_ir: str, target: Target, optimized: bool, straight: bool = False) -> Iterator[OpenModule]:
-    """Parse and verify a module for one thread. optimized, straight: as of EmitOptions. Raises CodegenError."""
+def open_module(llvm_ir: str, target: Target, passes: Passes) -> Iterator[OpenModule]:
+    """Parse and verify a module for one thread. Raises CodegenError."""
     refuse_assembly(llvm_ir)
     if target.architecture not in GENERATORS:
-        with compiler(target, optimized) as lent:
+        with compiler(target, passes != "none") as lent:
             yield _Lite(llvm_ir, target, lent)
         return
-    level = 0 if not optimized else LITTLE if straight else OPTIMIZED
+    level = LEVELS[passes]
     idle = _IDLE.setdefault((target, level), [])
     try:
         machine = idle.pop()
@@ -66,7 +84,7 @@ def open_module(llvm_ir: str, target: Target, optimized: bool, straight: bool = 
         except (CodegenError, UnicodeEncodeError) as error:
             raise wrong_ir(str(error)) from error
         try:
-            yield _Shared(module, passes_of(target, level))
+            yield _Shared(module, passes_of(target, passes))
         finally:
             module.close()
     finally:
@@ -76,11 +94,12 @@ def open_module(llvm_ir: str, target: Target, optimized: bool, straight: bool = 
 _IDLE: dict[tuple[Target, int], list[LibraryMachine]] = {}
 
 
-def passes_of(target: Target, level: int) -> str:
+def passes_of(target: Target, passes: Passes) -> str:
     """The passes of a module in LLVM's syntax. Processors that nobody measures here have those of -O3."""
-    if level == LITTLE:
-        return pass_list.LITTLE
-    return pass_list.KERNELS if level == OPTIMIZED and target.architecture == "x86_64" else f"default<O{level}>"
+    known = {"little": pass_list.LITTLE, "glue": pass_list.GLUE}
+    if passes == "all" and target.architecture == "x86_64":
+        return pass_list.KERNELS
+    return known.get(passes) or f"default<O{LEVELS[passes]}>"
 
 
 class _Shared:

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
-from .contract import decided
+from .contract import decided, fused
 from .masked_stores import has_masked_stores, with_plain_stores
-from .open_module import OpenModule, open_module, versions
+from .open_module import OpenModule, amount, open_module, versions
 from .options import SETTINGS, EmitOptions, Target
 from .sign_masks import has_mask_registers, with_tested_bits
 
@@ -125,16 +125,21 @@ _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 def optimized(llvm_ir: str, options: EmitOptions) -> Iterator[OpenModule]:
     """The module after all passes for the target. Raises CodegenError."""
     with ExitStack() as stack:
+        passes = amount(options)
 
         def opened(text: str) -> OpenModule:
-            return stack.enter_context(open_module(text, options.target, options.optimized, options.straight))
+            return stack.enter_context(open_module(text, options.target, passes))
 
         module, text = opened(prepare(llvm_ir, options)), None
         module.optimize()
         if options.optimized or _O0_MAY_NEED.search(llvm_ir):
             module, text = _mended(module, options.target, opened)
-        # The text is parsed again only where a kernel is small and has products and sums.
-        found = None if options.strict or "fmul" not in llvm_ir else decided(module, options.target, text)
+        found = None
+        if not options.strict and "fmul" in llvm_ir:
+            if passes == "glue":  # at level 0 LLVM joins none
+                found = fused(module.text() if text is None else text) if options.target.has_fma else None
+            else:  # the text is parsed again only where a kernel is small and has products and sums
+                found = decided(module, options.target, text)
         yield module if found is None else opened(found)
 
 

@@ -10,7 +10,7 @@ from ..hlo.errors import InputError
 from .metadata import assumed_metadata
 
 SETTINGS = (
-    "pass_list.py 1 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
+    "pass_list.py 2 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
     "signs tested by bits; FMAs of small kernels decided"
 )
 """The settings of `open_module` in words, a part of every cache key. Change them together."""
@@ -154,9 +154,11 @@ class EmitOptions:
     it computes, if its stack's loops can; code never depends on the number of threads. optimized: False leaves out
     LLVM's optimiser and selects instructions the fast way, for a program that runs once on little data: its code is
     made in a tenth of the time, and is slow. straight: LLVM only joins equal values, and searches less, for a long line
-    of calls, in which there is nothing else to gain. No stack reads either. by_element: the outer shape of devices (ADR
-    65): a step of a range is one element, or row, and is computed alone, without blocks, tiles and panels of
-    neighbours. metadata: names in METADATA (metadata.py) that the stacks give LLVM.
+    of calls, in which there is nothing else to gain. glue: kernels are loops around calls of shared functions, which
+    take the time: few passes, and instructions are selected the fast way, with the same registers (glue.py). No stack
+    reads these. by_element: the outer shape of devices (ADR 65): a step of a range is one element, or row, and is
+    computed alone, without blocks, tiles and panels of neighbours. metadata: names in METADATA (metadata.py) that the
+    stacks give LLVM.
     group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
     """
 
@@ -167,6 +169,7 @@ class EmitOptions:
     optimized: bool = True
     straight: bool = False
     by_element: bool = False
+    glue: bool = False
     metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
     group: GroupShape | None = None
 
@@ -188,7 +191,7 @@ class EmittedModule:
     objects: compiled code that the module calls, to be linked with it. helpers: LLVM IR of modules that it calls, one
     function each, which are the same for many programs: they are compiled once a process. grouped: kernels that groups
     compute. Their last parameter is `ptr addrspace(GROUP_SPACE) memory`, the group's memory; they call BARRIER, STEP,
-    ACROSS and DOWN.
+    ACROSS and DOWN. glue: names of kernels that spend their time in functions of `helpers` (EmitOptions.glue).
     """
 
     llvm_ir: str
@@ -198,6 +201,7 @@ class EmittedModule:
     language: str = "llvm"
     grouped: Mapping[str, Grouped] = field(default_factory=dict)
     helpers: tuple[str, ...] = ()
+    glue: frozenset[str] = frozenset()
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

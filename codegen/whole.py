@@ -17,18 +17,21 @@ RELOCATIONS = {"static": (), "pic": ("PIC",), "pie": ("PIC", "PIE")}
 """Relocation model → the levels that LLVM's modules note for it."""
 
 
-def whole_object(texts: Sequence[str], entry: str, public: str, options: EmitOptions, relocation: str) -> bytes:
+def whole_object(
+    texts: Sequence[str | tuple[str, EmitOptions]], entry: str, public: str, options: EmitOptions, relocation: str
+) -> bytes:
     """One object of LLVM modules. Each is optimised by itself, as programs that run at once are: the bits are the same.
 
-    entry: the module of the function `public`, which may have the name of another module's function if it does not
-    call that. relocation: a key of RELOCATIONS. Raises CodegenError.
+    texts: the modules, some with options of their own. entry: the module of the function `public`, which may have the
+    name of another module's function if it does not call that. relocation: a key of RELOCATIONS. Raises CodegenError.
     """
     start()
     context = llvm.create_context()
     whole = parse(_flags(relocation), context)
     called = {f.name for f in parse(entry).functions if f.is_declaration}
     for text, visible in [*((text, None) for text in texts[:-1]), (texts[-1], called), (entry, {public})]:
-        whole.link_in(parse(optimize(text, options), context))
+        text, given = (text, options) if isinstance(text, str) else text
+        whole.link_in(parse(optimize(text, given), context))
         if visible is not None:
             _hide(whole, visible)
     machine = make_machine(options.target, "static" if relocation == "static" else "pic")

@@ -43,6 +43,8 @@ class Loop:
     ):
         self.code, self.outer, self.unroll = code, code.scope, unroll
         self.step, self.end = step, code.add(extent, start)
+        self.long = not isinstance(extent, int) or extent > NESTED * step
+        self.number = code.count_loop()
         function = code.function
         self.body = function.append_basic_block("loop")
         builder = ir.IRBuilder(self.body)
@@ -62,8 +64,10 @@ class Loop:
         after = inner.add(self.counter, I64(self.step), flags=("nuw", "nsw"))
         end = I64(self.end) if isinstance(self.end, int) else self.end
         again = inner.cbranch(inner.icmp_unsigned("<", after, end), self.body, following)
-        if self.unroll in _METADATA and code.hints:
-            again.set_metadata("llvm.loop", _loop_metadata(code.module, self.unroll))
+        nested = self.long and code.loops > self.number
+        unroll = Unroll.NEVER if nested and self.unroll is Unroll.FREELY else self.unroll
+        if unroll in _METADATA and code.hints:
+            again.set_metadata("llvm.loop", _loop_metadata(code.module, unroll))
         self.counter.add_incoming(after, inner.block)
         outer = self.outer.builder
         self.counter.add_incoming(code.value(self.start), outer.block)
@@ -98,6 +102,9 @@ UNROLLED = 8
 Up to this limit, one dependency chain takes no longer than several chains and their sum.
 """
 
+NESTED = 16
+"""Iterations from which on a loop around others is not unrolled: the copies take time to compile, and none to run."""
+
 _METADATA = {
     Unroll.SHORT: ("llvm.loop.unroll.disable",),
     Unroll.VECTORS: ("llvm.loop.unroll.disable", "llvm.loop.vectorize.followup_vectorized"),
@@ -121,6 +128,7 @@ class Range:
     ):
         self.code, self.outer, self.start, self.end, self.step = code, code.scope, start, end, step
         self.unroll = unroll
+        self.number = code.count_loop()
         self.head = ir.IRBuilder(code.function.append_basic_block("head"))
         self.body = code.function.append_basic_block("loop")
         self.counter = self.head.phi(I64, "i")
@@ -143,8 +151,9 @@ class Range:
                 phi.add_incoming(last, inner.block)
                 phi.add_incoming(first, outer.block)
         again = inner.branch(self.head.block)
-        if self.unroll in _METADATA:
-            again.set_metadata("llvm.loop", _loop_metadata(code.module, self.unroll))
+        unroll = Unroll.NEVER if self.unroll is Unroll.FREELY and code.loops > self.number else self.unroll
+        if unroll in _METADATA and code.hints:
+            again.set_metadata("llvm.loop", _loop_metadata(code.module, unroll))
         outer.branch(self.head.block)
         outer.position_at_end(following)
         code.scope = self.outer
@@ -170,6 +179,7 @@ class While:
 
     def __init__(self, code: Code, carried: Sequence[Register]):
         self.code, self.outer = code, code.scope
+        code.count_loop()
         self.head = code.function.append_basic_block("head")
         builder = ir.IRBuilder(self.head)
         self.initial = [flatten(value) for value in carried]
@@ -269,6 +279,13 @@ class Code:
         self._homes: dict[int, tuple[ir.Value, Scope]] = {}
         self.limits = Limits()
         self.hints = True  # whether loops have metadata
+        self.loops = 0  # that were opened
+        self.shares = False  # whether functions that kernels share compute its products
+
+    def count_loop(self) -> int:
+        """The number of a loop that is opened, counted in the order of opening."""
+        self.loops += 1
+        return self.loops
 
     @property
     def b(self) -> ir.IRBuilder:

@@ -224,6 +224,7 @@ class Held(Columns):
         self.adds = self.held > 0 or self.each < c.ins
         super().__post_init__()
         self.around = Unroll.NEVER
+        self.code.shares = self.calls
         count = c.terms * self.grid.width
         self.panel = None
         if is_copied(self.instruction, self.dtype):

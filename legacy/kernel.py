@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
@@ -56,8 +58,16 @@ RULES: dict[Op, ElementRule] = merge(
 """Rules of the opcodes that are not elementwise."""
 
 
-def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> bool:
-    """Add the kernel's function to the module. Returns whether it takes ranges."""
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """What a kernel is. ranged: it takes ranges; glue: it spends its time in functions that kernels share."""
+
+    ranged: bool
+    glue: bool
+
+
+def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> Emitted:
+    """Add the kernel's function to the module."""
     ranged = options.ranges and request.partition is not None and _takes_steps(request, options)
     e, leaves = begin(module, request, options, ranged)
     steps = None
@@ -72,7 +82,17 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
             _emit_group(e, group, steps)
     e.code.root.builder.ret_void()
     annotate(e.code.function, [argument.written for argument in request.arguments], options.metadata)
-    return ranged
+    return Emitted(ranged, e.code.shares and _is_light(e, leaves))
+
+
+def _is_light(e: Elemental, leaves: list[Leaf]) -> bool:
+    """Whether all that follows a product is a few cheap operations on each of its elements."""
+    nodes = list(walk([leaf.instruction for leaf in leaves], e.leaves))
+    return len(groups_of(e, leaves)) == 1 and len(nodes) <= LIGHT and not any(i.opcode in EXPENSIVE for i in nodes)
+
+
+LIGHT = 20
+"""Most operations of a kernel that is glue: short vector loops that LLVM has done less for."""
 
 
 def begin(

@@ -36,6 +36,9 @@ LEAST_DIGIT = 4
 LINE_BYTES = 256
 """Bytes of a line's lanes: four vectors of the widest target, so that additions need not wait for each other."""
 
+WIDEST = 64
+"""Bytes of a vector of the widest target."""
+
 CHUNK = 64
 """Partial sums that are started, or added to those outside them, as one vector."""
 
@@ -171,7 +174,9 @@ class PartialArrays:
         lanes = self.chunk if isinstance(type_, ir.FloatType | ir.DoubleType) else 1
         end = -(-self.count // lanes) * lanes
         if lanes > 1 and end <= FEW_CHUNKS * lanes:
-            yield from ((place, lanes) for place in range(0, end, lanes))
+            # One value of all would be taken apart and joined again for each of the target's vectors.
+            least = min(lanes, WIDEST // _bytes(type_)) if end * _bytes(type_) <= LINE_BYTES else lanes
+            yield from ((place, least) for place in range(0, end, least))
             return
         loop = self.code.loop(end, step=lanes, unroll=Unroll.NEVER if lanes > 1 else over_columns(end))
         yield loop.index, lanes
@@ -219,10 +224,20 @@ class PartialSums(PartialArrays):
     sizes: of the dimensions that are reduced, the slowest first; not empty, none of them 0.
     """
 
-    def __init__(self, code: Code, starts: Sequence[Register], sizes: Sequence[int], most: int | None = None):
-        """most: lines whose elements are combined in a lane, if they are not added to other sums."""
+    def __init__(
+        self,
+        code: Code,
+        starts: Sequence[Register],
+        sizes: Sequence[int],
+        most: int | None = None,
+        dear: bool = False,
+    ):
+        """most: lines whose elements are combined in a lane, if they are not added to other sums. dear: elements take
+        much code, of which LLVM makes a copy for each vector of a line: it has half of the lanes.
+        """
         widest = max(8 if isinstance(r.type, ir.DoubleType) else 4 for start in starts for r in flatten(start))
-        super().__init__(code, starts, lanes_of(sizes[-1], widest))
+        lanes = lanes_of(sizes[-1], widest)
+        super().__init__(code, starts, lanes // 2 if dear and lanes > BALANCED else lanes)
         self.sizes, self.lane = list(sizes), 0
         self.most = most or (LINES if self.width >= BALANCED else TERMS)
         self.positions: list[IndexValue] = [0] * len(sizes)
@@ -260,8 +275,14 @@ class PartialSums(PartialArrays):
         """The sums over all elements, after `steps`."""
         found = []
         for type_, space in zip(self.types, self.levels[0], strict=True):
-            total = self.code.b.load(space, typ=_vector(type_, self.width), align=_alignment(type_, self.width))
-            lanes = self.width
+            lanes = min(self.width, WIDEST // _bytes(type_))
+            vector, align = _vector(type_, lanes), _alignment(type_, lanes)
+            slots = [self._at(space, type_, place) for place in range(0, self.width, lanes)]
+            parts = [self.code.b.load(slot, typ=vector, align=align) for slot in slots]
+            while len(parts) > 1:
+                half = len(parts) // 2
+                parts = [self.code.b.fadd(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
+            (total,) = parts
             while lanes > 1:
                 lanes //= 2
                 total = self._halves(total, lanes)
@@ -288,8 +309,11 @@ def _vector(type_: ir.Type, lanes: int) -> ir.Type:
 
 def _alignment(type_: ir.Type, lanes: int) -> int | None:
     """The alignment in bytes of `lanes` neighbours; None for that of one."""
-    size = {ir.FloatType: 4, ir.DoubleType: 8}.get(type(type_), 1) * lanes
-    return min(64, size) if lanes > 1 else None
+    return min(64, _bytes(type_) * lanes) if lanes > 1 else None
+
+
+def _bytes(type_: ir.Type) -> int:
+    return {ir.FloatType: 4, ir.DoubleType: 8}.get(type(type_), 1)
 
 
 def nothing(like: Register) -> Register:

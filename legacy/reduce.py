@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from llvmlite import ir
+
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
@@ -17,9 +19,10 @@ from .builder import Code, IndexValue, Unroll, over_columns
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
+from .extremum_run import Run, source_of
 from .fetch import fetch, streams_of
 from .linear import is_linear
-from .memory import LINE
+from .memory import LINE, address
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .ranges import Steps, column_blocks, columns_fit
@@ -104,6 +107,13 @@ class Reducer:
         assert self.simple is not None
         return list(combine_rows(self.code, self.simple.opcode, list(pair), self.widened([value])))
 
+    def run(self, first: ir.Value, count: int, ahead: bool = False) -> ir.Value:
+        """The extremum of `count` elements in memory, by the function that kernels share. ahead: what follows is
+        fetched.
+        """
+        assert self.simple is not None
+        return Run(self.simple.opcode, self.dtypes[0], ahead).call(self.code, first, count)
+
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """Combine accumulators of a simple reduction, in this order."""
         assert self.simple is not None
@@ -171,6 +181,9 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     along = Along(e, reducer.operands, reduced_order(instruction), index)
     if reducer.in_parts:
         return (yield from _reduce_in_parts(reducer, values, along))
+    run = _run_of(reducer, along) if reducer.in_chains else None
+    if run is not None:
+        return reducer.result(reducer.close(reducer.combine_chains(reducer.open(values), run)))
     if reducer.in_chains and along.ahead(1) is not None:
         return (yield from _reduce_in_lanes(reducer, values, along))
     accumulators = reducer.open(values)
@@ -202,6 +215,18 @@ def _reduce_in_parts(reducer: Reducer, inits: list[Register], along: Along) -> R
         value = yield reducer.operands[0], along.place(sums.positions)
         sums.put(reducer.combine(accumulators, [value]))
     return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
+
+
+def _run_of(reducer: Reducer, along: Along) -> ir.Value | None:
+    """The extremum of all elements, if the function of extremum_run.py computes it."""
+    e, operand = reducer.e, reducer.operands[0]
+    if reducer.in_single or not along.dense or len(along.sizes) != 1:
+        return None
+    source = source_of(e, operand, along.sizes[0])
+    if source is None:
+        return None
+    first = address(e.code, e.leaves[source], source.shape.dtype, along.place([0]).offset(operand.shape))
+    return reducer.run(first, along.sizes[0], along.ahead(1) is not None)
 
 
 def _reduce_in_lanes(reducer: Reducer, inits: list[Register], along: Along) -> Reads:

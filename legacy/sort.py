@@ -7,7 +7,8 @@ Long rows whose comparator compares one key are sorted by its digits; of few fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -20,12 +21,15 @@ from ..planning.partition import Partition
 from . import sort_radix, sort_select
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
+from .helper import call, declared
 from .indexing import refuse
 from .memory import Pointer, address
 from .ranges import Steps, loops_over
-from .registers import BOOL, I8, I64, Register
-from .sort_order import KeyOrder, key_order
+from .registers import BOOL, I8, I64, POINTER, Register
+from .scratch import Scratch
+from .sort_order import KeyOrder, key_order, structure
 from .sort_rows import OperandRow, OperandRows, at_starts
+from .stack import alloca
 
 RUN = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
@@ -166,6 +170,11 @@ class _Sorter:
         assert way.order is not None
         memory = others[way.keys].start, rows[way.keys].start
         count = sort_select.Selection(self.e, way.order, self.length, way.selected, *memory).collect(self._source, rows)
+        return at_starts(rows, _Few(self.instruction, self.e.rules).call(code, rows, others, count))
+
+    def sort_few(self, rows: OperandRows, others: OperandRows, count: ir.Value) -> OperandRows:
+        """Sort the first elements of `rows`; returns where they are."""
+        code = self.code
         loop = code.range(0, count, RUN, unroll=Unroll.NEVER)
         end = code.minimum(code.add(loop.index, RUN), count)
         self._insert(rows, loop.index, end, lambda place: [row.read(code, place) for row in rows])
@@ -290,6 +299,50 @@ class _Sorter:
         left = b.add(left, b.sub(I64(1), taken, flags=("nsw",)), flags=("nsw",))
         unroll = Unroll.NEVER if self.way.selected else Unroll.FREELY  # candidates are few: code that compiles fast
         step.close([left, right, b.add(place, I64(1), flags=("nsw",))], unroll=unroll)
+
+
+class _Few:
+    """A sort of few elements, as a function that all kernels call whose operands have these dtypes, and whose
+    comparator is the same. Such ones have one name.
+    """
+
+    def __init__(self, instruction: Instruction, rules: Mapping[Op, ElementRule]):
+        self.instruction, self.rules = instruction, rules
+        self.shapes = [shape for _, shape in instruction.shape.leaves()]
+        dtypes = "".join(f".{shape.dtype.value}" for shape in self.shapes)
+        meaning = hashlib.sha256(structure(instruction.attributes["to_apply"]).encode()).hexdigest()
+        self.name = f"legacy.few{dtypes}.{meaning[:16]}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Few) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def call(self, code: Code, rows: OperandRows, others: OperandRows, count: ir.Value) -> list[ir.Value]:
+        """Sort the first `count` elements of rows, with as much other memory; returns the starts of where they are."""
+        found = alloca(code, POINTER, len(rows))
+        call(code.b, self, [*(row.start for row in (*rows, *others)), count, found])
+        return [code.b.load(self._place(code, found, n), typ=POINTER, align=8) for n in range(len(rows))]
+
+    def _place(self, code: Code, found: ir.Value, number: int) -> ir.Value:
+        return code.b.gep(found, [I64(number)], inbounds=True, source_etype=POINTER)
+
+    def declare(self, module: ir.Module) -> ir.Function:
+        memory = [POINTER] * 2 * len(self.shapes)
+        return declared(module, self.name, [*memory, I64, POINTER], [False] * (len(memory) + 1))
+
+    def define(self, module: ir.Module) -> None:
+        function = self.declare(module)
+        code = Code(module, function, strict=False)
+        *starts, count, found = function.args
+        rows = [OperandRow(start, 1, shape) for start, shape in zip(starts, 2 * self.shapes, strict=True)]
+        half, e = len(self.shapes), Elemental(code, {}, self.rules, Scratch(None, 0))
+        way = _Way([], selected=1)
+        sorted_ = _Sorter(e, self.instruction, [], way).sort_few(rows[:half], rows[half:], count)
+        for number, row in enumerate(sorted_):
+            code.b.store(row.start, self._place(code, found, number), align=8)
+        code.b.ret_void()
 
 
 def choose(code: Code, condition: ir.Value, yes: Register, no: Register) -> Register:

@@ -80,6 +80,17 @@ def key_order(comparator: Computation) -> KeyOrder | None:
     return KeyOrder(key, (root.attributes["direction"] == "GT") != swapped, root.attributes.get("type") == "TOTALORDER")
 
 
+def structure(computation: Computation) -> str:
+    """What a computation of operations without others computes, whatever its instructions are called."""
+    numbers = {i: n for n, i in enumerate(computation.instructions)}
+    lines = []
+    for i in computation.instructions:
+        literal = i.literal.array.tobytes().hex() if i.opcode is Op.CONSTANT else ""
+        meaning = sorted((name, str(value)) for name, value in _meaning(i).items())
+        lines.append(f"{i.opcode.value} {i.shape} {[numbers[o] for o in i.operands]} {meaning} {literal}")
+    return "\n".join([*lines, str(numbers[computation.root])])
+
+
 def _mirrored(left: Instruction, right: Instruction) -> set[Instruction] | None:
     """What computes `left` from left elements, if `right` computes the same from right ones; else None."""
     pairs, seen = [(left, right)], set()

@@ -55,5 +55,8 @@ def fetch(e: Elemental, buffers: Sequence[Buffer], offset: Index, count: int, di
     b = e.b
     for buffer in buffers:
         first, type = b.add(offset, distance // buffer.dtype.bytes), raw_type(b.types, buffer.dtype)
-        for k in range(0, count, max(1, LINE // buffer.dtype.bytes)):
-            b.prefetch(b.pointer(e.pointers[buffer.argument], b.add(first, k), type))
+        line = max(1, LINE // buffer.dtype.bytes)
+        # Addresses that are one and a constant: LLVM takes long to find that out of sums of indices.
+        run = b.row(e.pointers[buffer.argument], first, type, count)
+        for k in range(0, count, line):
+            b.prefetch(b.pointer(run, k, type))

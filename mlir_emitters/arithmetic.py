@@ -90,6 +90,8 @@ class Arithmetic:
         self.helpers: dict[str, Any] = {}  # functions of modules of their own that are called: name → what they do
         self.hints = True  # whether loops have annotations
         self.vectors = False  # whether there are operations of the vector dialect
+        self.loops = 0  # that were opened
+        self.shares = False  # whether functions that kernels share compute the products of the kernel
         self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []

@@ -36,6 +36,10 @@ longer ones were not vectorised.
 """
 
 
+NESTED = 16
+"""Iterations from which on a loop around others is not unrolled: the copies take time to compile, and none to run."""
+
+
 HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar", Unroll.NONE: "rolled"}
 """Names of the locations of linalg.generic operations, by what their loops are."""
 
@@ -174,11 +178,16 @@ class Builder(Memory):
         types = [self.types.i64, *(v.type for v in carried)]
         block = ir.Block.create_at_start(made.regions[0], types, [self.location] * len(types))
         index, *arguments = block.arguments
-        return Loop(index, arguments, list(made.results), self.enter(block))
+        self.loops += 1
+        constant = isinstance(lower, int) and isinstance(upper, int) and upper - lower <= NESTED * step
+        around = None if constant or unroll is not Unroll.ANY or not self.hints else made
+        return Loop(index, arguments, list(made.results), self.enter(block), around, self.loops + self.generics)
 
     def close_loop(self, loop: Loop) -> None:
         self.operation("scf.yield", [], loop.next)
         self.leave(loop.outside)
+        if loop.around is not None and self.loops + self.generics > loop.number:
+            loop.around.attributes["loop_annotation"] = self.types.rolled["loop_annotation"]
 
     @contextmanager
     def loop(
@@ -207,8 +216,20 @@ class Builder(Memory):
 class Loop:
     """A loop under construction: index, carried values, their next values (`next`), and the results after the loop."""
 
-    def __init__(self, index: Value, carried: list[Value], values: list[Value], outside: ir.InsertionPoint):
+    def __init__(
+        self,
+        index: Value,
+        carried: list[Value],
+        values: list[Value],
+        outside: ir.InsertionPoint,
+        around: ir.Operation | None,
+        number: int,
+    ):
+        """around: the operation, if it is not to be unrolled should there be loops in it; number: of the loops before
+        and this one.
+        """
         self.index, self.carried, self.values, self.outside = index, carried, values, outside
+        self.around, self.number = around, number
         self.next: Sequence[Value] = ()
 
 

@@ -240,6 +240,7 @@ class VectorTiles(Tiles):
     def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
         """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
         source, adjacent = self.node.inputs[0].dtype, loops[-1].input == 1
+        self.b.shares = True
         few = self.b.vector_bits < 512  # with 512 bits, other operations wait for the products anyway
         pairs = few and adjacent and (source, self.wide) == (DType.BF16, DType.F32) and self.geometry.inputs % 2 == 0
         window = Window(

@@ -185,6 +185,8 @@ class Matmul:
 
     def emit(self) -> None:
         b = self.b
+        # Short tiles are so fast that the loops around them are worth all that LLVM does.
+        b.shares = self.depth.size >= DEPTH // 2 and not self.streams
         offsets: list[Index] = [0, 0, 0]
         inside = self.of_step or self.rows_of_step
         loops, places = open_loops(b, self.outer, None if inside else self.steps)

@@ -58,9 +58,11 @@ def _emit(
         )
         b.hints = "loops" in options.metadata
         kernels, told = list(graphs(lhlo)), options.metadata
-        ranged, grouped = frozenset[str](), dict[str, Grouped]()
+        ranged, glue, grouped = frozenset[str](), frozenset[str](), dict[str, Grouped]()
         if options.group is None:
-            ranged = frozenset(g.name for g in kernels if emit_kernel(b, g, partitions.get(g.name), told))
+            emitted = {g.name: emit_kernel(b, g, partitions.get(g.name), told) for g in kernels}
+            ranged = frozenset(name for name, kernel in emitted.items() if kernel.ranged)
+            glue = frozenset(name for name, kernel in emitted.items() if kernel.glue)
         else:
             made = ((g.name, emit_grouped(b, g, options.group)) for g in kernels)
             grouped = {name: found for name, found in made if found is not None}
@@ -75,4 +77,4 @@ def _emit(
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
         helpers = tuple(text_of(helper, session, target.vector_bits) for helper in b.helpers.values())
-        return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers)
+        return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers, glue=glue)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from . import column_reduction, concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
@@ -56,12 +58,13 @@ RULES: dict[Op, ElementRule] = merge(
 
 def emit_kernel(
     b: Builder, graph: KernelGraph, partition: Partition | None = None, metadata: Collection[str] = ()
-) -> bool:
-    """Emit the function `void name(ptr noalias …)` of a kernel. Returns whether it takes a range of the partition.
+) -> Emitted:
+    """Emit the function `void name(ptr noalias …)` of a kernel.
 
     metadata: those of codegen/metadata.py that its arguments have.
     """
     t = b.types
+    b.shares = False
     ranged = partition is not None and takes_steps(b, graph.results, partition)
     count = len(graph.arguments)
     given = argument_attributes(b, graph, 2 if ranged else 0)
@@ -83,7 +86,25 @@ def emit_kernel(
         else:
             RowKernel(e, rows, graph.results, {x.argument for x in graph.operands}).emit(steps)
         b.give()
-    return ranged
+    return Emitted(ranged, b.shares and _is_light(graph.results))
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """ranged: the kernel takes a range of its partition; glue: it spends its time in functions that kernels share."""
+
+    ranged: bool
+    glue: bool
+
+
+def _is_light(results: Sequence[Buffer]) -> bool:
+    """Whether a product is followed by no more than a few cheap operations on each of its elements."""
+    nodes = list(reachable(results))
+    return len(alike(results)) == 1 and len(nodes) <= LIGHT and not any(n.opcode in EXPENSIVE for n in nodes)
+
+
+LIGHT = 12
+"""Operations of a kernel for whose short loops LLVM does less, at most."""
 
 
 def held_types(b: Builder, graph: KernelGraph) -> list[ir.Type | None]:

@@ -20,7 +20,9 @@ from .builder import Builder, Index, Unroll, Value
 from .graph import Node
 
 LANES = 64  # partial sums: four vectors of 512 bits, the latency of an addition in cycles
+HALF_LANES = LANES // 2  # of elements that take much code, of which LLVM makes a copy for each vector
 FEW_LANES = 16  # partial sums of a short sum
+WIDEST = 64  # bytes of a vector of the widest target
 TURNS = 4  # elements that are added to a partial sum per read and write of it
 BLOCK = 1 << 14  # elements between two additions to the total: a hundredth of their time
 LEAST = 512  # elements from which on a sum is in blocks: shorter ones are as exact as one block
@@ -57,14 +59,19 @@ def are_float_sums(node: Node) -> bool:
 
 
 def long_sum(
-    b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int, chain: int | None = None
+    b: Builder,
+    sizes: Sequence[int],
+    types: Sequence[ir.Type],
+    turns: int,
+    chain: int | None = None,
+    lanes: int = LANES,
 ) -> LongSums:
     """Sums of these types over dimensions of these sizes, slowest first. chain: None if there are no other carried
-    values, else the additions to a chain beside them.
+    values, else the additions to a chain beside them. lanes: of partial sums.
     """
     if sizes[-1] < LANES * TURNS:
         return Chains(b, sizes, types, min(CHAIN, chain or CHAIN))
-    return PartialSums(b, sizes, types, turns) if chain is None else Chains(b, sizes, types, chain)
+    return PartialSums(b, sizes, types, turns, lanes) if chain is None else Chains(b, sizes, types, chain)
 
 
 def is_long(b: Builder, sizes: Sequence[int]) -> bool:
@@ -167,7 +174,8 @@ class Chains(LongSums):
 class PartialSums(LongSums):
     """`lanes` partial sums (a power of two) for each sum, of neighbours along the last dimension.
 
-    turns: elements that are added to each in the body of a loop.
+    turns: elements that are added to each in the body of a loop; one, which is little code, where memory is what takes
+    the time.
     """
 
     def __init__(
@@ -178,14 +186,14 @@ class PartialSums(LongSums):
         self.partial = [b.alloca(t, lanes, 64) for t in types]
 
     def add_up(self, visit: Visit, carried: Carried = ()) -> Carried:
-        b, size, lanes = self.b, self.sizes[-1], self.lanes
+        b, size, lanes, turns = self.b, self.sizes[-1], self.lanes, 1 if self.ahead else self.turns
         self._open_totals()
         self._clear()
 
         def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
             if self.ahead:
-                self.ahead([*prefix, at], lanes * self.turns)
-            return self._turns(visit, prefix, [b.add(at, k * lanes) for k in range(self.turns)], lanes, given)
+                self.ahead([*prefix, at], lanes * turns)
+            return self._turns(visit, prefix, [b.add(at, k * lanes) for k in range(turns)], lanes, given)
 
         def rest(prefix: Sequence[Index], at: int, given: Carried) -> Carried:
             starts = list(range(at, size - lanes + 1, lanes))
@@ -199,7 +207,7 @@ class PartialSums(LongSums):
             self._clear()
             return given
 
-        return Blocks(b, self.sizes, lanes * self.turns, BLOCK, spill, Unroll.NONE).emit(whole, rest, carried)
+        return Blocks(b, self.sizes, lanes * turns, BLOCK, spill, Unroll.NONE).emit(whole, rest, carried)
 
     def _turns(
         self, visit: Visit, prefix: Sequence[Index], starts: Sequence[Index], length: int, carried: Carried
@@ -226,24 +234,38 @@ class PartialSums(LongSums):
         """Start the partial sums at −0, to which any number, −0 as well, can be added without a change."""
         b = self.b
         for slot, type in zip(self.partial, self.types, strict=True):
-            vector = ir.VectorType.get([self.lanes], type)
-            b.store(b.op("vector.broadcast", b.constant(-0.0, type), type=vector), slot, 64)
+            vector = self._vector(type)
+            empty = b.op("vector.broadcast", b.constant(-0.0, type), type=vector)
+            for at in range(0, self.lanes, vector.shape[0]):
+                b.store(empty, b.pointer(slot, at, type), self._aligned(vector))
 
     def rests(self) -> Sequence[Value]:
         """The partial sums added up pairwise: the first half to the second, and so on."""
         b, found = self.b, []
         for slot, type in zip(self.partial, self.types, strict=True):
-            count = self.lanes // 2
-            vector = ir.VectorType.get([count], type)
-            aligned = min(64, count * self._bytes(type))
-            low, high = (b.load(b.pointer(slot, at, type), vector, aligned) for at in (0, count))
-            value = b.op("arith.addf", low, high)
+            vector = self._vector(type)
+            count = vector.shape[0]
+            places = [b.pointer(slot, at, type) for at in range(0, self.lanes, count)]
+            values = [b.load(place, vector, self._aligned(vector)) for place in places]
+            while len(values) > 1:
+                half = len(values) // 2
+                values = [b.op("arith.addf", *pair) for pair in zip(values[:half], values[half:], strict=True)]
+            (value,) = values
             while count > 1:
                 count //= 2
                 low, high = (self._part(value, at, count) for at in (0, count))
                 value = b.op("arith.addf", low, high)
             found.append(b.op("vector.extract", value, type=type, attributes=_static([0])))
         return found
+
+    def _vector(self, type: ir.Type) -> ir.VectorType:
+        """What is cleared and added up at once. If it were all partial sums, LLVM would see them as one value, which it
+        takes apart and joins for each of the target's vectors.
+        """
+        return ir.VectorType.get([min(WIDEST // self._bytes(type), self.lanes)], type)
+
+    def _aligned(self, vector: ir.VectorType) -> int:
+        return min(64, vector.shape[0] * self._bytes(vector.element_type))
 
     def _part(self, value: Value, start: int, count: int) -> Value:
         mask = {"mask": ir.DenseI64ArrayAttr.get(range(start, start + count))}

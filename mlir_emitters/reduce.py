@@ -15,12 +15,15 @@ from .ahead import DISTANCE, LONG_RUN, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .complex_sums import Factor, sums_of_runs
 from .elemental import Elemental, ElementRule, Indices, Linear, Reads
-from .elements import ROUNDED, Scalar, encode, flatten, parts, round_to, unflatten
+from .elements import ROUNDED, Scalar, encode, flatten, parts, raw_type, round_to, unflatten
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
+from .extremum_run import ExtremumRun, run_of
 from .graph import Buffer, Node, reachable
 from .linear import is_linear
 from .long_extremum import extremum_in_lanes, is_in_lanes
 from .long_sums import (
+    HALF_LANES,
+    LANES,
     SPLIT,
     STRIDED,
     TURNS,
@@ -160,7 +163,8 @@ def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: S
     """
     types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
     chain = (SPLIT if all(map(is_one_operation, others)) else STRIDED) if others else None
-    return long_sum(b, sizes, types, _turns([x for node in nodes for x in operands_of(node)]), chain)
+    operands = [x for node in nodes for x in operands_of(node)]
+    return long_sum(b, sizes, types, _turns(operands), chain, HALF_LANES if are_dear(operands) else LANES)
 
 
 def _turns(operands: Sequence[Buffer]) -> int:
@@ -256,8 +260,15 @@ def _extremum(
     op = extremum_of(node) if takes_three(node) else None
     if op is None:
         return None
-    along = _Along(e, node, index, order)
+    along, operand = _Along(e, node, index, order), node.inputs[0]
     ahead = along.ahead() if is_in_lanes(along.sizes) else None
+    source = run_of(e.b, operand, along.sizes[0]) if along.dense and len(along.sizes) == 1 else None
+    if source is not None:
+        offset, element = e.offset(operand, along.place([0])), raw_type(e.b.types, source.dtype)
+        first = e.b.pointer(e.pointers[source.argument], offset, element)
+        best = ExtremumRun(op, source.dtype, ahead is not None).call(e.b, first, along.sizes[0])
+        running = Running(e, node)
+        return flatten(running.close(running.advance(running.open(_spread(initials)), [best]))[0])[0]
     if ahead is None:
         return None
 

@@ -19,6 +19,7 @@ from ..hlo.opcodes import Op
 from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
+from .extremum_run import ExtremumRun, run_of
 from .graph import Buffer, Node
 from .long_sums import Carried
 from .ranges import Steps, bounds, positions_of
@@ -128,10 +129,12 @@ class RowKernel(Elemental):
             self.keep_and_write(step)
             return addends, following
 
-        if sums:
+        if not sums and self._is_run(step, running):
+            results: Carried = self._run(running[0], carried)
+        elif sums:
             initials = [v for node in sums for x in initials_of(node) for v in flatten(self.value(x, ()))]
             partial = long_sums(b, self.inner, sums, [each.node for each in running])
-            results: Carried = partial.add_up(visit, carried)
+            results = partial.add_up(visit, carried)
             found = iter(partial.results(initials))
         else:
             loops: list[Loop] = []
@@ -151,6 +154,24 @@ class RowKernel(Elemental):
         for node in sums:
             count = sum(parts(x.dtype) for x in node.outputs)
             self.bind(node, finished(self, node, list(islice(found, count))))
+
+    def _is_run(self, step: Walk, running: Sequence[Running]) -> bool:
+        """Whether a walk does nothing but find the extremum of a row in memory."""
+        alone = len(running) == 1 and len(self.inner) == 1 and not (step.results or step.kept)
+        if not alone or running[0].extremum is None:
+            return False
+        (source,) = operands_of(running[0].node)
+        return self.graph.roles.get(source) is Role.FULL and run_of(self.b, source, self.graph.length) is not None
+
+    def _run(self, running: Running, carried: Sequence[Value]) -> Carried:
+        (operand,) = operands_of(running.node)
+        source = run_of(self.b, operand, self.graph.length)
+        assert running.extremum is not None and source is not None
+        self.column, self.column_number = [0], 0
+        element = raw_type(self.b.types, source.dtype)
+        first = self.b.pointer(self.pointers[source.argument], self.offset(operand, self.place(operand)), element)
+        run = ExtremumRun(running.extremum, source.dtype, fetches=False)
+        return running.advance(carried, [run.call(self.b, first, self.graph.length)])
 
     def recall_held(self, step: Walk) -> None:
         """Let values of the current element that are kept be known."""

@@ -7,21 +7,26 @@ digits, and of a few first elements only the candidates are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.allocation import POOL_ALIGNMENT
-from .builder import Index, Loop, Pointer, Unroll, Value
+from .builder import Builder, Index, Loop, Pointer, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, flatten, parts, raw_type, unflatten
 from .graph import Buffer, Node, origin
+from .helper import call_helper, memory_types
 from .indexing import refuse
 from .ranges import Steps, outer_loops
+from .scratch import Scratch
 from .sort_counting import CountingSort, Digits, digits_for
 from .sort_first import FirstOfRow, is_selected
-from .sort_keys import Keys, keys_of
+from .sort_keys import Keys, keys_of, meaning_of
 from .sort_lanes import Lane, Source, read_all
 
 RUN = 32
@@ -29,6 +34,9 @@ RUN = 32
 
 Measured: rows of f32 and f64 gain from 16 to 32. Integers and floats that comparisons decode lose: their runs are half.
 """
+
+MOST = 1 << 40
+"""Elements of a row that a function takes whose length it does not know: more than any has."""
 
 ALONE = 256
 """Elements of a row that a work item sorts by digits, without vectors; masks of candidates need them."""
@@ -161,11 +169,13 @@ class RowSort:
             passes += passes % 2
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
-        if passes or self.plan.keys is not None:
+        if self.plan.wanted:
+            self.select(home, away, spare)
+        elif passes or self.plan.keys is not None:
             # Lanes that are exchanged need addresses of one form: a row that begins with their first element.
             home, away = ([self.carried(x) for x in lanes] for lanes in (home, away))
         if self.plan.wanted:
-            home = self.select(home, away, spare)
+            pass
         elif self.plan.digits is not None:
             home = self.radix(home, away, all(len(lanes) > 1 for lanes in spare))
         else:
@@ -181,19 +191,14 @@ class RowSort:
                 with b.loop(0, target.buffer.dims[self.dimension], unroll=Unroll.SHORT) as loop:
                     target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
 
-    def select(self, home: Sequence[Lane], away: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> list[Lane]:
-        """Sort the candidates for the first elements; returns the lanes that hold them."""
+    def select(self, home: Sequence[Lane], away: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> None:
+        """Sort the candidates for the first elements, in `home`."""
         b, plan = self.b, self.plan
         assert plan.keys is not None
         keys, minima = (lane.base for lane in spare[plan.holder])
         first = FirstOfRow(self.e, plan.keys, self.length, plan.wanted, keys, minima)
         count = first.candidates(self.source, home)
-        with b.loop(0, count, self.run, unroll=Unroll.NONE) as loop:
-            end = self.least(b.add(loop.index, self.run), count)
-            self.insert(lambda position: read_all(b, home, position), home, loop.index, end)
-        runs = b.binary("shrui", b.binary("addi", count, -1), self.run.bit_length() - 1)
-        passes = b.op("arith.subi", b.constant(64, b.types.i64), b.op("math.ctlz", runs))
-        return self.merge_passes(home, away, passes, count)
+        Few(self.e.rules, self.node, self.run, b.fma_hardware).call(b, home, away, count)
 
     def radix(self, home: Sequence[Lane], away: Sequence[Lane], either: bool) -> list[Lane]:
         """Sort by digits; returns the lanes that hold the row. either: `away` will do as well as `home`."""
@@ -271,6 +276,23 @@ class RowSort:
         b.close_loop(loop)
         return [replace(lane, base=base) for lane, base in zip(first, loop.values[:count], strict=True)]
 
+    def sort_few(self, home: Sequence[Lane], away: Sequence[Lane], count: Value) -> None:
+        """Sort the first elements of `home`."""
+        b = self.b
+        with b.loop(0, count, self.run, unroll=Unroll.NONE) as loop:
+            end = self.least(b.add(loop.index, self.run), count)
+            self.insert(lambda position: read_all(b, home, position), home, loop.index, end)
+        runs = b.binary("shrui", b.binary("addi", count, -1), self.run.bit_length() - 1)
+        passes = b.op("arith.subi", b.constant(64, b.types.i64), b.op("math.ctlz", runs))
+        found = self.merge_passes(home, away, passes, count)
+        odd = b.compare_integers("ne", b.binary("andi", passes, 1), b.constant(0, b.types.i64))
+        branch = b.branch(odd, [])
+        with branch.side(0), b.loop(0, count, unroll=Unroll.NONE) as loop:
+            for lane, target in zip(found, home, strict=True):
+                target.write(b, loop.index, lane.read(b, loop.index))
+        with branch.side(1):
+            pass
+
     def merge_in_pairs(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
         """An even number of passes, to `second` and back in each turn: SPIR-V has no loops that carry memory."""
         b = self.b
@@ -315,3 +337,45 @@ class RowSort:
             taken = b.extui(take, b.types.i64)
             stays = b.op("arith.subi", b.constant(1, b.types.i64), taken)
             loop.next = [b.op("arith.addi", left, stays), b.op("arith.addi", right, taken)]
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """A sort of few elements as a function that kernels share whose operands have the same dtypes, and whose
+    comparators compute the same. run: as of RowSort; fma: whether the target has fused multiply-adds.
+    """
+
+    rules: Mapping[Op, ElementRule] = field(compare=False)
+    node: Node = field(compare=False)
+    run: int
+    fma: bool
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        text = f"{self.run} {self.fma} {meaning_of(self.node.bodies[0])}"
+        dtypes = "".join(f".{x.dtype.value}" for x in self.node.inputs)
+        name = f"mlir.few{dtypes}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        object.__setattr__(self, "name", name)
+
+    def types(self, b: Builder) -> list[ir.Type]:
+        held = [raw_type(b.types, x.dtype) for x in self.node.inputs]
+        return [*memory_types(b, held * 2), *[b.types.i64] * (2 * len(held) + 1)]
+
+    def call(self, b: Builder, home: Sequence[Lane], away: Sequence[Lane], count: Value) -> None:
+        """Sort the first `count` elements of `home`, with as much memory away."""
+        places = [b.pointer(lane.base, 0, raw_type(b.types, lane.buffer.dtype)) for lane in (*home, *away)]
+        call_helper(b, self, places, [count], len(places))
+
+    def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
+        """The function's body."""
+        *given, count = parameters
+        operands = [*self.node.inputs] * 2
+        half, rows = len(self.node.inputs), zip(given, given[len(operands) :], operands, strict=False)
+        lanes = []
+        for place, start, x in rows:  # in a form that loops may carry
+            base = b.row(place, start, raw_type(b.types, x.dtype), MOST)
+            lanes.append(Lane(base, 0, 1, x))
+        sorter = RowSort.__new__(RowSort)
+        sorter.e, sorter.b, sorter.node, sorter.run = Elemental(b, [], self.rules, Scratch()), b, self.node, self.run
+        sorter.plan = Plan(wanted=1)
+        sorter.sort_few(lanes[:half], lanes[half:], count)

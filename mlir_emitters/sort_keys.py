@@ -15,7 +15,7 @@ from .builder import Value
 from .elemental import Elemental
 from .elements import Scalar, decode, encode
 from .elementwise import EMIT
-from .graph import Body, Buffer, Node
+from .graph import Body, Buffer, Node, reachable
 
 KEYED_FLOATS = frozenset({DType.F64, DType.F32, DType.BF16, DType.F16})
 
@@ -121,6 +121,22 @@ def _same_op(x: Node, y: Node) -> bool:
     if x.literal is None or y.literal is None:
         return x.literal is y.literal
     return x.literal.array.tobytes() == y.literal.array.tobytes()
+
+
+def meaning_of(body: Body) -> str:
+    """What a comparator of such nodes computes, whatever its values are called."""
+    numbers: dict[Buffer, int] = {}
+    for parameter in body.parameters:
+        numbers[parameter] = len(numbers)
+    lines = [f"{x.shape}" for x in body.parameters]
+    for node in reversed(list(reachable(body.outputs))):
+        numbers.update((x, len(numbers) + n) for n, x in enumerate(node.outputs))
+    for node in reversed(list(reachable(body.outputs))):
+        literal = "" if node.literal is None else node.literal.array.tobytes().hex()
+        told = sorted((name, str(value)) for name, value in _meaning(node).items())
+        places = [numbers[x] for x in (*node.outputs, *node.inputs)]
+        lines.append(f"{node.opcode.value} {node.output.shape} {places} {told} {literal}")
+    return "\n".join([*lines, *(str(numbers[x]) for x in body.outputs)])
 
 
 def _meaning(node: Node) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ...codegen.glue import modules_of
+from ...codegen.options import EmitOptions
 from ...codegen.whole import RELOCATIONS, needed_symbols, whole_object
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import InputError
@@ -45,9 +47,10 @@ def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[
     signature, arena = Signature.of(image), Arena.of(image)
     host = module_of(thunks, options.emit, seconds_by_kernel(plan))
     modules = [part.emitter.emit(part.requests, options.emit) for part in parts]
-    texts = [*(m.llvm_ir for m in modules), *dict.fromkeys(text for m in modules for text in m.helpers)]
+    texts: list[str | tuple[str, EmitOptions]] = [text for m in modules for text in modules_of(m, options.emit)]
+    texts += [*dict.fromkeys(text for m in modules for text in m.helpers), host_ir(host)]
     entry = entry_ir(name, image, signature, arena, len(host.loops))
-    data = whole_object([*texts, host_ir(host)], entry, name, options.emit, options.relocation_model)
+    data = whole_object(texts, entry, name, options.emit, options.relocation_model)
     if foreign(needed_symbols(data)):
         _refuse_libraries(parts, options)
     return {

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ...codegen.c_compiler import build_c_object, c_assembly
 from ...codegen.cache import ObjectCache
+from ...codegen.glue import modules_of
 from ...codegen.helpers import build_helper
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
@@ -184,15 +185,15 @@ def _build(
         return module
 
     if workers <= 1:
-        objects = [_object(emitted(*batch), emit, options.cache) for batch in batches]
+        objects = [o for batch in batches for o in _objects(emitted(*batch), emit, options.cache)]
         objects += [build_helper(text, emit, options.cache) for text in helpers]
         return [*objects, *map(_given, called)], frozenset(ranged), beside(frozenset(ranged))
     pool = ThreadPoolExecutor(workers, thread_name_prefix="compile")
     try:
-        futures = [pool.submit(_object, emitted(*batch), emit, options.cache) for batch in batches]
-        futures += [pool.submit(build_helper, text, emit, options.cache) for text in helpers]
+        futures = [pool.submit(_objects, emitted(*batch), emit, options.cache) for batch in batches]
+        shared = [pool.submit(build_helper, text, emit, options.cache) for text in helpers]
         other = beside(frozenset(ranged))
-        objects = [future.result() for future in futures]
+        objects = [*(o for future in futures for o in future.result()), *(future.result() for future in shared)]
         return [*objects, *map(_given, called)], frozenset(ranged), other
     finally:
         pool.shutdown(cancel_futures=True)
@@ -203,10 +204,10 @@ def _given(data: bytes) -> CompiledObject:
     return CompiledObject(data, 0.0, 0.0, cached=True)
 
 
-def _object(module: EmittedModule, emit: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
+def _objects(module: EmittedModule, emit: EmitOptions, cache: ObjectCache | None) -> list[CompiledObject]:
     if module.language == "llvm":
-        return build_object(module.llvm_ir, emit, cache)
-    return build_c_object(module.llvm_ir, emit, cache)
+        return [build_object(text, options, cache) for text, options in modules_of(module, emit)]
+    return [build_c_object(module.llvm_ir, emit, cache)]
 
 
 def _batches(
@@ -235,8 +236,9 @@ def _stages(parts: Sequence[Part], options: CompileOptions) -> Iterator[tuple[st
         module = part.emitter.emit(part.requests, emit)
         if module.language == "llvm":
             named = [*module.stages, ("ll", module.llvm_ir)]
-            named.append(("optimized.ll", optimize(module.llvm_ir, emit)))
-            named.append(("s", assembly(module.llvm_ir, emit)))
+            texts = modules_of(module, emit)
+            named.append(("optimized.ll", "\n".join(optimize(*text) for text in texts)))
+            named.append(("s", "\n".join(assembly(*text) for text in texts)))
             for count, text in enumerate(module.helpers, 1):
                 named += [(f"helper{count}.ll", text), (f"helper{count}.s", assembly(text, emit))]
         else:

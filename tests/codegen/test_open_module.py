@@ -68,23 +68,22 @@ def test_no_target_of_the_library_is_compiled_by_llvmlite(monkeypatch):
         assert build_object(SUM, EmitOptions(target), cache=None).data.startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize("level", [3, 0])
-def test_the_code_is_that_of_llvmlite(level):
+def test_the_code_is_that_of_llvmlite():
     target = Target.level("x86-64-v3")
-    with compiler(target, level > 0) as lent, freed(lent.pass_builder().getModulePassManager()) as manager:
+    with compiler(target) as lent, freed(lent.pass_builder().getModulePassManager()) as manager:
         module = parse(SUM)
         module.triple, module.data_layout = target.triple, str(lent.machine.target_data)
         run_passes(manager, module, lent.pass_builder())
         expected = emit_object(lent.machine, module)
-    with open_module(SUM, target, level > 0) as module:
+    with open_module(SUM, target, "all") as module:
         module.optimize()
         assert module.object() == expected
 
 
 def test_kernels_for_x86_have_passes_of_their_own_others_those_of_o3():
     aarch64 = Target("aarch64-unknown-linux-gnu", "generic", "+neon", 128)
-    assert passes_of(HOST.target, 3) == pass_list.KERNELS and passes_of(aarch64, 3) == "default<O3>"
-    assert passes_of(HOST.target, 0) == "default<O0>"
+    assert passes_of(HOST.target, "all") == pass_list.KERNELS and passes_of(aarch64, "all") == "default<O3>"
+    assert passes_of(HOST.target, "none") == "default<O0>"
 
 
 def test_the_passes_make_vectors_inline_functions_and_drop_what_nobody_calls():
@@ -92,7 +91,7 @@ def test_the_passes_make_vectors_inline_functions_and_drop_what_nobody_calls():
     text = SUM.replace("fadd float %v, %w", "call float @twice(float %v)").replace(
         "define void", f"{callee}define void"
     )
-    with open_module(text, Target.level("x86-64-v3"), True) as module:
+    with open_module(text, Target.level("x86-64-v3"), "all") as module:
         module.optimize()
         assert [name for name, _ in module.functions()] == ["sum"]
         assert "fadd <8 x float>" in module.text() and "call" not in module.text()
@@ -127,7 +126,7 @@ def test_of_a_straight_line_of_calls_the_same_code_is_made_with_less_work():
 
 
 def test_the_functions_of_a_module_have_names_and_blocks():
-    with open_module("declare void @g()\n" + SUM, HOST.target, True) as module:
+    with open_module("declare void @g()\n" + SUM, HOST.target, "all") as module:
         assert dict(module.functions()) == {"g": 0, "sum": 3}
 
 

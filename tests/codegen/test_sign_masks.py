@@ -70,7 +70,7 @@ def raw_llvmlite(text: str) -> str:
 
 def raw_library(text: str) -> str:
     """What libLLVM.so makes of IR, as of kernels."""
-    with open_module(text, WIDE.target, optimized=True) as module:
+    with open_module(text, WIDE.target, "all") as module:
         return module.assembly()
 
 

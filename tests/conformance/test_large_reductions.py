@@ -71,7 +71,8 @@ def reduction(
 def test_large_arrays_are_fetched(stack: str, rows: int, columns: int, over: tuple[int, ...], op: str, fetched: bool):
     kernels = plan(parse_module(reduction(rows, columns, over, op, start="1"))).kernels
     options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
-    text = STACKS[stack].emit(kernels, options).llvm_ir.replace('"', "")
+    module = STACKS[stack].emit(kernels, options)
+    text = "".join((module.llvm_ir, *module.helpers)).replace('"', "")
     assert ("call void @llvm.prefetch" in text) == fetched
 
 

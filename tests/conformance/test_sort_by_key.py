@@ -240,6 +240,24 @@ def test_how_many_of_how_many(length, k):
     agree(topk_text(DType.F32, (2, length), k, True), [keys(DType.F32, (2, length), length + k)])
 
 
+def helpers_of(text: str, stack: str) -> frozenset[str]:
+    """The functions that a program's kernels share with those of others."""
+    room = {"legacy": legacy, "mlir": mlir_emitters}[stack]
+    return frozenset(room.emit(plan(parse_module(text)).kernels, EmitOptions(Target.level("x86-64-v3"))).helpers)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_what_is_selected_is_sorted_by_functions_that_depend_on_no_size(stack):
+    first, second = (
+        helpers_of(topk_text(DType.F32, dims, k, True), stack) for dims, k in (((2, 4096), 9), ((5, 16384), 32))
+    )
+    assert first == second and len(first) == 1
+    others = [
+        helpers_of(topk_text(d, (2, 4096), 9, largest), stack) for d, largest in ((DType.F32, False), (DType.S32, True))
+    ]
+    assert all(len(found - first) == 1 for found in others) and others[0] != others[1]
+
+
 PATTERNS = {
     "ascending": lambda n: np.arange(n),
     "descending": lambda n: -np.arange(n),

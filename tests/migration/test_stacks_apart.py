@@ -54,6 +54,7 @@ NUMBERS = {
 
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
+    ("builder.py", 16): "turns of a loop around others that LLVM need not unroll: a fact about LLVM",
     ("convolution_depth.py", 8): "neighbours that fill a vector of f32 with AVX2: a fact about processors",
     ("dot_pack.py", 2): "lines of a column that are fetched ahead: one is read at once, and the next may be late",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
