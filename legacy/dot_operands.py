@@ -12,10 +12,10 @@ from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_micro import Ahead
-from .dot_pack import ROWS_AHEAD, STRIP, TURNED, Pack
+from .dot_pack import ROWS_AHEAD, STRIP, Pack
 from .dot_pairs import put, put_left
 from .dot_problem import Problem
-from .dot_words import are_memory, element, first_sums, word
+from .dot_words import element, first_sums, word
 from .loops import parts
 from .memory import LINE, Pointer, address, load, prefetch, store
 from .registers import I64, memory_type
@@ -94,18 +94,16 @@ class Operands:
         across = self.b.column <= self.b.row
         if p.parts > 1:
             column, row, depth = code.divide(column, p.parts), code.divide(row, p.parts), depth // p.parts
-        as_words = p.group > 1 and self.b.row == 1 and are_memory(p)
-        if width == p.panel and (p.group == 1 or as_words):
+        if width == p.panel and p.elements % p.group == 0:
             unit = min(self.b.column, self.b.row) == 1
-            turns = unit and not across and (as_words or p.right in TURNED)
-            fetches = p.large and (turns or (across and self.b.column == 1))
+            pack = Pack(p.right, p.dtype, width, across, unit, False, p.lanes, p.group)
+            pack = replace(pack, fetches=p.large and (pack.turns or (across and self.b.column == 1)))
             first = code.multiply(row, p.group)
             source = code.b.gep(
                 self.b.pointer.value,
                 [code.value(code.multiply(self.b.offset(code, first, column), p.parts))],
                 source_etype=memory_type(p.right),
             )
-            pack = Pack(p.right, p.dtype, width, across, unit, fetches, p.lanes if turns else 0, p.group)
             pack.call(code, source, self.panel.value, depth, self.b.row, self.b.column)
             if p.group > 1 and p.wraps:
                 first_sums(code, p, self.panel, depth, self.first)

@@ -10,6 +10,7 @@ from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_pairs import PARTS, put, put_row
+from .dot_words import joined
 from .helper import call, declared
 from .loops import transposed
 from .memory import LINE, Pointer, address, load, prefetch, store
@@ -22,8 +23,8 @@ STRIP = 64
 places, so that these rows should stay in the first cache.
 """
 
-TURNED = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
-"""Elements of which vectors are converted, and transposed."""
+TURNED = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64, DType.S8, DType.U8, DType.S16})
+"""Elements of which vectors are converted, or words, and transposed."""
 
 LINES_AHEAD = 2
 """Lines of a column that are fetched before they are read: a panel has more columns than a processor follows."""
@@ -40,9 +41,8 @@ class Pack:
     ones, `columns` are their parts, and each row is two of the panel (dot_pairs.py).
 
     across: the inner loop is along a row of B, else along a column. unit: elements of the inner loop are adjacent.
-    fetches: it fetches rows ahead. lanes: where columns are adjacent elements, squares of so many of the panel's rows
-    and columns are transposed in registers; 0: it copies by element. group: elements of a word that is copied as it is
-    in memory (dot_words.py); rows are of words then.
+    fetches: it fetches rows ahead. lanes: of a vector, the side of squares that are transposed in registers where
+    elements of a column are adjacent. group: elements of a word (dot_words.py); if several, rows are of words.
     """
 
     source: DType
@@ -51,8 +51,8 @@ class Pack:
     across: bool
     unit: bool
     fetches: bool
-    lanes: int = 0
-    group: int = 1
+    lanes: int
+    group: int
 
     @property
     def width(self) -> int:
@@ -60,8 +60,18 @@ class Pack:
         return self.columns // PARTS if self.source.is_complex else self.columns
 
     @property
+    def turns(self) -> bool:
+        """Whether it transposes squares of vectors."""
+        return self.unit and not self.across and (self.group == 1 or self.is_memory) and self.source in TURNED
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether words are as they lie in memory."""
+        return self.unit and not self.across and self.source.bits * self.group == self.target.bits
+
+    @property
     def name(self) -> str:
-        marks = f"{'rk'[not self.across]}{'u' * self.unit}{'a' * self.fetches}{self.lanes or ''}"
+        marks = f"{'rk'[not self.across]}{'u' * self.unit}{'a' * self.fetches}{self.lanes if self.turns else ''}"
         marks += f"w{self.group}" if self.group > 1 else ""
         return f"legacy.pack.{self.source.value}.{self.target.value}.{self.columns}{marks}"
 
@@ -88,10 +98,10 @@ class Pack:
             body.copy_row(outer.index)
             outer.close([])
         else:
-            step = self.lanes or STRIP
+            step = self.lanes if self.turns else STRIP
             whole = code.b.and_(rows, I64(-step))
             strips = code.range(0, whole, step, unroll=Unroll.NEVER)
-            if self.lanes:
+            if self.turns:
                 body.squares(strips.index)
             else:
                 body.strip(strips.index, STRIP)
@@ -162,23 +172,29 @@ class _Body:
             value = load(code, self.source, pack.source, self._offset(k, j))
             put(code, pack.target, self.target, pack.columns, k, j, value)
             return
-        if pack.group > 1:
+        if pack.group > 1 and pack.is_memory:
             at = address(code, self.source, pack.source, self._offset(k, j))
             value = code.b.load(at, typ=memory_type(pack.target), align=pack.source.bytes)
+        elif pack.group > 1:
+            places = [self._offset(k, j, n) for n in range(pack.group)]
+            value = joined(code, pack.source, [load(code, self.source, pack.source, place) for place in places])
         else:
             value = convert(code, pack.source, pack.target, load(code, self.source, pack.source, self._offset(k, j)))
         store(code, self.target, pack.target, code.add(code.multiply(k, pack.columns), j), value)
 
     def fetch(self, k: IndexValue) -> None:
         """Fetch a row."""
-        for first in range(0, self.pack.width, LINE * 8 // self.pack.source.bits):
-            prefetch(self.code, self.source, self.pack.source, self._offset(k, first))
+        for n in range(self.pack.group):
+            for first in range(0, self.pack.width, LINE * 8 // self.pack.source.bits):
+                prefetch(self.code, self.source, self.pack.source, self._offset(k, first, n))
 
-    def _offset(self, k: IndexValue, j: IndexValue) -> IndexValue:
+    def _offset(self, k: IndexValue, j: IndexValue, n: int = 0) -> IndexValue:
+        """Of element n of the word in row k of the panel, and column j."""
         code, pack = self.code, self.pack
-        row: ir.Value | int = pack.group if pack.unit and not pack.across else self.row
+        row: ir.Value | int = 1 if pack.unit and not pack.across else self.row
         column: ir.Value | int = 1 if pack.unit and pack.across else self.column
-        return code.add(_product(code, k, row), _product(code, j, column))
+        place = code.add(code.multiply(k, pack.group), n)
+        return code.add(_product(code, place, row), _product(code, j, column))
 
 
 def _product(code: Code, number: IndexValue, stride: IndexValue) -> IndexValue:

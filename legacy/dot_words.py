@@ -9,6 +9,8 @@ where VNNI has an instruction for both). Two numbers of bf16 are multiplied by v
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
@@ -42,31 +44,29 @@ def multiply_add(code: Code, group: int, total: ir.Value, factors: ir.Value, col
     return b.add(total, code.intrinsic(PAIRS[32 * lanes], total.type, [factors, columns]))
 
 
-def are_memory(p: Problem) -> bool:
-    """Whether words of B are as adjacent elements lie in memory."""
-    return p.right.bits * p.group == 32 and p.elements % p.group == 0
-
-
 def word(code: Code, p: Problem, source: Pointer, start: IndexValue, stride: int, place: IndexValue) -> ir.Value:
     """A word of B, zeros behind the last contracting element. start: the offset of its column; place: its number."""
-    b, bits = code.b, 32 // p.group
-    total: ir.Value = I32(0)
+    elements: list[ir.Value] = []
     for n in range(p.group):
         k = code.add(code.multiply(place, p.group), n)
         last = p.elements - 1
         inside = p.elements % p.group and code.b.icmp_signed("<=", code.value(k), I64(last))
         offset = code.add(start, code.multiply(code.minimum(k, last) if inside else k, stride))
-        value = _bits(code, p.right, load(code, source, p.right, offset))
-        value = b.select(inside, value, I32(0)) if inside else value
-        if n < p.group - 1:
+        value: ir.Value = load(code, source, p.right, offset)
+        elements.append(code.b.select(inside, value, ir.Constant(value.type, 0)) if inside else value)
+    return joined(code, p.right, elements)
+
+
+def joined(code: Code, dtype: DType, elements: Sequence[ir.Value]) -> ir.Value:
+    """The word of elements, in an i32, or in an f32 of bf16."""
+    b, bits = code.b, 32 // len(elements)
+    total: ir.Value = I32(0)
+    for n, element in enumerate(elements):
+        value = b.zext(element, I32) if dtype.is_float else convert(code, dtype, DType.S32, element)
+        if n < len(elements) - 1:
             value = b.and_(value, I32((1 << bits) - 1))
         total = b.or_(total, b.shl(value, I32(bits * n)))
-    return total if p.wraps else code.b.bitcast(total, FLOAT)
-
-
-def _bits(code: Code, dtype: DType, value: ir.Value) -> ir.Value:
-    """An element in an i32."""
-    return code.b.zext(value, I32) if dtype.is_float else convert(code, dtype, DType.S32, value)
+    return b.bitcast(total, FLOAT) if dtype.is_float else total
 
 
 def element(code: Code, p: Problem, value: ir.Value) -> ir.Value:

@@ -111,15 +111,13 @@ class Operands:
         if self.reads(columns):
             return
         assert self.panel is not None
-        as_words = self.words is not None and self.words.is_memory(self.right.dtype, self.depth.rhs)
-        if columns == self.width and (self.words is None or as_words):
-            unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == self.parts else "-"
-            unit = "k" if as_words else unit
+        unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == self.parts else "-"
+        if columns == self.width and (self.words is None or self.words.are_packed(self.right.dtype, unit)):
             sizes = columns, self.lanes, unit
             pack = Pack(self.right.dtype, self.wide, *sizes, False, b.fma_hardware, self.parts, self.size)
             if self.fetches and (unit == "n" or pack.turns):
                 pack = replace(pack, fetches=True)
-            numbers = [depth, self.depth.rhs * self.size, self.column.rhs]
+            numbers = [depth, self.depth.rhs, self.column.rhs]
             pack.call(
                 b,
                 self._place(self.right, block.right),

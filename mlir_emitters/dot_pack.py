@@ -12,7 +12,7 @@ from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS, converts_in_vectors
 from .dot_tile import CACHE_LINE
-from .dot_words import word_of
+from .dot_words import WORD, word_of
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
 from .helper import call_helper, memory_types
@@ -31,8 +31,7 @@ class Pack:
     unit: which stride of B is 1: along rows (n), of contracting elements (k), which the inner loop follows, or none
     (-). lanes: of a vector, which the columns are a multiple of. fetches: rows are fetched ahead. fma: whether the
     target has fused multiply-adds. parts: neighbours in memory that stay neighbours, columns each. words: contracting
-    elements of a word, which is copied as it is in memory; rows are of words then, and the stride of rows is that of
-    words.
+    elements of a word; if several, rows of the panel are of words. Along columns (k), these are as in memory.
     """
 
     source: DType
@@ -67,7 +66,8 @@ class Pack:
         places = self.columns // self.parts
 
         def place(k: Index, n: Index) -> Index:
-            across = b.mul(k, self.parts * self.words) if self.unit == "k" else b.mul(k, row)
+            first = b.mul(k, self.words)
+            across = b.mul(first, self.parts) if self.unit == "k" else b.mul(first, row)
             return b.add(b.add(start, across), n if self.unit == "n" else b.mul(n, column))
 
         def target(k: Index, n: Index) -> Index:
@@ -123,12 +123,15 @@ class Pack:
         with b.loop(0, depth, unroll=Unroll.NONE) as slow:
             if self.fetches:
                 for n in range(0, self.columns, CACHE_LINE // self.source.bytes):
-                    at = place(b.add(slow.index, NEXT_ROWS), n)
-                    b.prefetch(b.pointer(source, at, raw))
+                    for k in range(self.words):
+                        at = b.add(place(b.add(slow.index, NEXT_ROWS), n), b.mul(row, k))
+                        b.prefetch(b.pointer(source, at, raw))
             if self._in_vectors:
                 # LLVM would not: it has to test whether panel and source overlap, which takes as long as a short row.
                 for n in range(0, self.columns, self.lanes):
-                    value = self._vector(b, b.pointer(source, place(slow.index, n), raw))
+                    starts = [b.add(place(slow.index, n), b.mul(row, k)) for k in range(self.words)]
+                    rows = [b.pointer(source, start, raw) for start in starts]
+                    value = self._vector(b, rows[0]) if self.words == 1 else self._joined(b, rows)
                     at = b.pointer(panel, target(slow.index, n), element)
                     b.store(value, at, self.lanes * self.wide.bytes)
             else:
@@ -138,7 +141,7 @@ class Pack:
     @property
     def _in_vectors(self) -> bool:
         """Whether rows of B are copied, and converted, a vector at a time."""
-        return self.unit == "n" and self._converts
+        return self.unit == "n" and (self._converts or self.words > 1)
 
     @property
     def turns(self) -> bool:
@@ -148,6 +151,25 @@ class Pack:
     @property
     def _converts(self) -> bool:
         return self.source is self.wide or converts_in_vectors(self.source, self.wide)
+
+    def _joined(self, b: Builder, rows: Sequence[Pointer]) -> Value:
+        """A vector of words, of as many rows of B."""
+        bits, words = WORD // self.words, ir.VectorType.get([self.lanes], b.types.i32)
+        raw = ir.VectorType.get([self.lanes], raw_type(b.types, self.source))
+        extension = "arith.extui" if self.source.is_unsigned or self.source.is_float else "arith.extsi"
+
+        def all_of(number: int) -> Value:
+            return b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+
+        total: Value | None = None
+        for n, place in enumerate(rows):
+            value = b.op(extension, b.load(place, raw, self.source.bytes), type=words)
+            if n < self.words - 1 and extension == "arith.extsi":
+                value = b.op("arith.andi", value, all_of((1 << bits) - 1))
+            value = b.op("arith.shli", value, all_of(bits * n)) if n else value
+            total = value if total is None else b.op("arith.ori", total, value)
+        assert total is not None
+        return b.bitcast(total, ir.VectorType.get([self.lanes], b.types.f32)) if self.wide.is_float else total
 
     def _vector(self, b: Builder, place: Pointer) -> Value:
         """A vector of B, converted, or as words."""

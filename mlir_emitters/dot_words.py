@@ -24,6 +24,7 @@ from .graph import Buffer
 OF_BYTES = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 OF_PAIRS = OF_BYTES | {DType.S16}
 WORD = 32  # bits
+WHOLE = frozenset({DType.S8, DType.U8, DType.S16, DType.BF16})  # what fills its bytes
 FLIP = 0x80808080  # the highest bits of a word's bytes
 LEAST_OF_BF16 = 4  # contracting elements: fewer may be one product, which keeps the sign of a zero
 
@@ -60,6 +61,12 @@ class Words:
     def is_memory(self, dtype: DType, stride: int) -> bool:
         """Whether words are as they lie in memory. stride: of contracting elements."""
         return stride == 1 and self.size * dtype.bits == WORD and self.depth % self.size == 0
+
+    def are_packed(self, dtype: DType, unit: str) -> bool:
+        """Whether a function packs words of B. unit: as of Pack."""
+        if unit == "n":
+            return dtype in WHOLE and self.depth % self.size == 0
+        return unit == "k" and self.is_memory(dtype, 1)
 
     def load_several(self, b: Builder, pointer: Value, offset: Index, count: int) -> Value:
         """Words of integers in A that are as in memory, as they are multiplied."""

@@ -186,10 +186,9 @@ def test_a_kernel_has_no_tile_of_its_own(dtype):
     assert modules[0].helpers and set(modules[0].helpers) & set(modules[1].helpers)
     for module in modules:
         vectors = [line for line in module.llvm_ir.splitlines() if re.search(r"<\d+ x ", line)]
-        words = dtype == "s8" or (dtype == "bf16" and Target.host().adds_bf16_pairs)
         assert not [line for line in vectors if dtype != "s8" or "mul" in line]  # s8: what sums begin with
         prefetches = module.llvm_ir.replace('"', "").count("call void @llvm.prefetch")
-        assert prefetches <= (4 if words else 0)  # nor does it pack panels, but those of words
+        assert prefetches == 0  # nor does it pack panels
         assert dtype not in ("f32", "f64") or not re.search(r"^ +store ", module.llvm_ir, re.MULTILINE)
 
 
