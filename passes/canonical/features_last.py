@@ -6,6 +6,7 @@ A vector holds features of one position: both stacks would read images of the fi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...hlo.attributes import ConvolutionDims
 from ...hlo.ir import Instruction, Module
@@ -20,6 +21,9 @@ LEAST_PRODUCTS = 1 << 18
 
 LEAST_USES = 16
 """In how many products an element of an operand or of the result is, at least: a transposition reads and writes it."""
+
+TWICE = 1 << 14
+"""Elements of weights from which on two transpositions take less time than one, of rows as short as the window."""
 
 LEAST_FEATURES = 8
 """Output features, at least: fewer fill no vector."""
@@ -49,9 +53,25 @@ def with_features_last(i: Instruction, b: Builder) -> Instruction | None:
     middle = tuple(range(1, n + 1))
     labels = ConvolutionDims(0, n + 1, middle, n, n + 1, tuple(range(n)), 0, n + 1, middle)
     images = b.transpose(x, [d.input_batch, *d.input_spatial, d.input_feature])
-    weights = b.transpose(kernel, [*d.kernel_spatial, d.kernel_input_feature, d.kernel_output_feature])
+    weights = _turned(b, kernel, [*d.kernel_spatial, d.kernel_input_feature, d.kernel_output_feature])
     order = [d.output_batch, *d.output_spatial, d.output_feature]
     shape = array(i.shape.dtype, *(i.shape.dims[k] for k in order))
     changed = with_attributes(i, dim_labels=labels)
     made = b.add(changed.replace(name=b.names.fresh(i.name), operands=(images, weights), shape=shape))
     return b.op(Op.TRANSPOSE, i.shape, made, dimensions=tuple(order.index(k) for k in range(len(order))))
+
+
+def _turned(b: Builder, kernel: Instruction, order: Sequence[int]) -> Instruction:
+    """The weights in another order of dimensions. Of those with the window innermost and output features outermost, a
+    matrix is transposed first, whose rows are long; then rows of output features are moved.
+    """
+    *_, inputs, outputs = order
+    dims, shape = kernel.shape.dims, kernel.shape
+    window = math.prod(dims[k] for k in order[:-2])
+    last = sorted(order[:-2]) == list(range(2, len(dims)))
+    if (outputs, inputs) != (0, 1) or not last or window == 1 or shape.size < TWICE or not shape.is_row_major:
+        return b.transpose(kernel, order)
+    spatial = [k - 2 for k in order[:-2]]
+    matrix = b.reshape(kernel, [dims[0], dims[1] * window])
+    rows = b.reshape(b.transpose(matrix, [1, 0]), [*dims[1:], dims[0]])
+    return b.transpose(rows, [*(1 + k for k in spatial), 0, len(dims) - 1])

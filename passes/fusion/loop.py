@@ -106,7 +106,7 @@ class _Planner:
             return self._join_product(i)
         if i.opcode not in PRODUCERS or not users or not self._free(i) or not _may_be_computed_again(i):
             return False
-        if i in self.parts:
+        if i in self.parts or _is_view(i, users):
             return False
         trivial = _trivial(i)
         groups, stored = self._groups(i, users)
@@ -267,6 +267,17 @@ def _may_be_computed_again(i: Instruction) -> bool:
             i.operands[0].shape.minor_to_major[0]
         )
     return not any(o.shape.is_dynamic for o in i.operands)
+
+
+def _is_view(i: Instruction, users: Sequence[Instruction]) -> bool:
+    """Whether `i` is another shape of what is in memory, and large transposes read it: as a part of their kernel, it
+    would keep them from being blocks of a matrix.
+    """
+    if i.opcode not in (Op.RESHAPE, Op.BITCAST) or not is_alias(i):
+        return False
+    (source,) = i.operands
+    stored = source.opcode not in PRODUCERS or not _may_be_computed_again(source)
+    return stored and all(u.opcode is Op.TRANSPOSE and u.shape.size > LARGE_TRANSPOSE for u in users)
 
 
 def _expands(i: Instruction) -> bool:

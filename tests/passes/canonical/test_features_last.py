@@ -7,6 +7,7 @@ from ....formats.text.parser import parse_module
 from ....hlo.opcodes import Op
 from ....migration import Flags, compile_module
 from ....passes.canonical import features_last
+from ....planning.planner import plan
 from ...support.passes import agree, fill, run, same
 
 PASSES = ("flatten", "features-last", "dce")
@@ -52,6 +53,23 @@ def test_results_stay(small, case: str):
     labels = made.attributes["dim_labels"]
     assert labels.input_feature == labels.output_feature == made.shape.rank - 1
     assert labels.kernel_output_feature == made.shape.rank - 1 and changed.entry.root.opcode is Op.TRANSPOSE
+
+
+@pytest.mark.parametrize(
+    "x, kernel, result, window, labels",
+    [
+        ("f32[1,40,9,7]", "f32[48,40,3,3]", "f32[1,48,9,7]", "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01"),
+        ("f32[1,40,9,7]", "f32[48,40,3,5]", "f32[1,48,7,7]", "size=5x3 pad=1_1x1_1", "bf01_oi10->bf10"),
+        ("f32[1,40,30]", "f32[64,40,9]", "f32[1,64,22]", "size=9", "bf0_oi0->bf0"),
+    ],
+)  # fmt: skip
+def test_large_weights_are_turned_in_two_steps(small, x: str, kernel: str, result: str, window: str, labels: str):
+    """In one, each line of them is read as often as the window has positions."""
+    case = text(x, kernel, result, window, labels)
+    changed = same(case, fill(parse_module(case), 1, high=3), *PASSES, exact=True)
+    assert sum(i.opcode is Op.TRANSPOSE for i in changed.entry.instructions) == 4
+    steps = [s.instruction for s in plan(parse_module(case)).steps]
+    assert [i.opcode for i in steps].count(Op.TRANSPOSE) == 4  # none is part of another one's kernel
 
 
 @pytest.mark.parametrize(
