@@ -49,8 +49,10 @@ PARTIAL_BYTES = 1 << 18
 BAND = 512
 """Rows for which a panel is packed once, where a call computes some of the rows or their sums are on the stack."""
 
-LONG = 100
-"""Products of a sum from which on the loops around a tile take so little time that LLVM does less for them."""
+LONG, LESS = 100, 60
+"""Products of a sum from which on the loops around a tile take so little time that LLVM does less for them: of a tall
+product, whose only panel needs all rows from memory, and of others.
+"""
 
 Finish = Callable[[Index], None]
 """Receives the index of each element of a result, whose value is bound."""
@@ -78,7 +80,8 @@ def emit_tiled_dot(
     around = steps if width is None and height is None else None
     sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, banded)
-    code.shares = problem.depth >= LONG and not problem.streamed
+    short = problem.depth < (LONG if problem.columns <= problem.panel else LESS)
+    code.shares = not (short or problem.streamed)
     with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)

@@ -186,7 +186,8 @@ class Matmul:
     def emit(self) -> None:
         b = self.b
         # Short tiles are so fast that the loops around them are worth all that LLVM does.
-        b.shares = self.depth.size >= DEPTH // 2 and not self.streams
+        tall = self.column.size <= self.width  # the only panel needs all rows from memory
+        b.shares = self.block >= (DEPTH // 2 if tall else DEPTH // 4) and not self.streams
         offsets: list[Index] = [0, 0, 0]
         inside = self.of_step or self.rows_of_step
         loops, places = open_loops(b, self.outer, None if inside else self.steps)

@@ -122,6 +122,8 @@ ENTRY main {
   ROOT r = f32[96,128] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }"""
 SHORT = DOT.replace("256", "32")
+HEADS = DOT.replace("256", "64").replace("128", "512")
+TALL = DOT.replace("256", "64").replace("128", "16")
 
 
 def emitted(text: str, stack: str, options: EmitOptions) -> EmittedModule:
@@ -135,8 +137,8 @@ def emitted(text: str, stack: str, options: EmitOptions) -> EmittedModule:
 @pytest.mark.parametrize("options", [HOST, V3], ids=["host", "v3"])
 def test_the_loops_around_tiles_are_glue_but_not_dear_or_short_kernels(stack, options):
     cheap, dear = (CONVOLUTION.replace("EPILOGUE", e) for e in ("add(m, b)", "tanh(m)"))
-    glue = [bool(emitted(text, stack, options).glue) for text in (cheap, DOT, dear, SHORT)]
-    assert glue == [True, True, False, False]
+    glue = [bool(emitted(text, stack, options).glue) for text in (cheap, DOT, HEADS, dear, SHORT, TALL)]
+    assert glue == [True, True, True, False, False, False]
 
 
 @pytest.mark.parametrize("stack", STACK_NAMES)
