@@ -70,6 +70,9 @@ PAGE = 1 << 12
 COMPLEX = frozenset({DType.C64, DType.C128})
 """Dtypes of sums and operands whose products are tiles of their parts."""
 
+NARROW_PANEL, TOGETHER = 2, 4
+"""Vectors of a panel up to which panels are packed together, and how many."""
+
 SHORT = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 """Integers of at most a byte."""
 
@@ -80,7 +83,8 @@ class Problem:
 
     dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers or
     of bf16 are multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting
-    elements; in_words: words of A are read where they lie. parts:
+    elements; in_words: words of A are read where they lie. together: panels beside each other for
+    which rows of A are converted once. parts:
     real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
     as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
     where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
@@ -101,6 +105,7 @@ class Problem:
     elements: int
     parts: int = 1
     in_words: bool = False
+    together: int = 1
     flat: bool = False
     spread: bool = False
     streamed: bool = False
@@ -119,7 +124,7 @@ class Problem:
 
     def depth_of(self, size: int) -> int:
         """The number of rows of a panel of `size` bytes: whole elements, of which each has as many rows as parts."""
-        rows = size // (self.panel * self.dtype.bytes)
+        rows = size // (self.stretch * self.dtype.bytes)
         return rows - rows % self.parts
 
     def fetches(self, count: int) -> bool:
@@ -151,6 +156,11 @@ class Problem:
     def panel(self) -> int:
         """Columns of a panel."""
         return self.lanes * self.vectors
+
+    @property
+    def stretch(self) -> int:
+        """Columns of the panels that are packed together."""
+        return self.panel * self.together
 
     @property
     def element(self) -> ir.Type:
@@ -327,6 +337,16 @@ def _shares_lines(left: Side) -> bool:
     """Whether elements of a column of A are so far apart that the first cache has no room for all their lines."""
     stride = left.free_stride * left.operand.shape.dtype.bytes
     return left.size > WAYS * (PAGE // math.gcd(stride, PAGE))
+
+
+def in_stretches(problem: Problem, columns: int) -> Problem:
+    """The product with panels together, where a panel is so narrow that converting A's rows for each takes a fifth of
+    the time. columns: a number that those of a call are a multiple of; 0: all.
+    """
+    narrow = problem.vectors <= NARROW_PANEL and problem.converts_left and problem.parts == problem.group == 1
+    stretch = problem.panel * TOGETHER
+    fits = narrow and problem.columns >= stretch and columns % stretch == 0
+    return replace(problem, together=TOGETHER) if fits else problem
 
 
 def unstreamed(problem: Problem) -> Problem:

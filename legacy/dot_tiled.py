@@ -23,10 +23,10 @@ from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_pairs import pair
-from .dot_problem import Problem, Side, positions_of_step, sides_of, unstreamed
+from .dot_problem import Problem, Side, in_stretches, positions_of_step, sides_of, unstreamed
 from .elemental import Elemental, Index
 from .loops import parts
-from .memory import LINE, Pointer, store
+from .memory import LINE, Pointer, address, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
 from .registers import I64, Register
@@ -71,11 +71,12 @@ def emit_tiled_dot(
     assert sides is not None
     left, right, rows, exchanged = sides
     problem = problem if finish is None else unstreamed(problem)
+    width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
+    problem = in_stretches(problem, 0 if steps is None or width is None else width * steps.partition.least)
     deep = finish is not None and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
     banded = deep or problem.result is not problem.dtype
     block = problem.depth if finish and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
     block = min(B_AHEAD, problem.depth) if problem.streamed else block
-    width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
     height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
     sizes = instruction.shape.dims[: len(left.loops)]
@@ -160,9 +161,9 @@ class Spaces:
             return Pointer(alloca(code, problem.element, count))
 
         left = space(block * problem.tile_rows) if problem.converts_left else None
-        totals = space(min(problem.rows, BAND) * problem.panel) if banded else None
+        totals = space(min(problem.rows, BAND) * problem.stretch) if banded else None
         tile = problem.tile_rows * problem.panel
-        return Spaces(space(block * problem.panel), space(tile), space(tile), left, totals)
+        return Spaces(space(block * problem.stretch), space(tile), space(tile), left, totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +206,11 @@ class _Tiled:
         replaces = totals is None and not any(level.apart for level in self._levels(count))
         if p.depth > self.block and self.columns is None and totals is None and not replaces:
             self._clear(self.c, p.rows, p.columns)
-        whole = p.columns - p.columns % p.panel
-        for start, end in ((0, whole), (whole, p.columns)):
+        many, whole = (p.columns - p.columns % n for n in (p.stretch, p.panel))
+        for start, end, most in ((0, many, p.stretch), (many, whole, p.panel), (whole, p.columns, p.panel)):
             if start == end:
                 continue
-            width = min(p.panel, end - start)
+            width = min(most, end - start)
             if self.columns is None:
                 panels: Loop | Once | Range = code.loop(end - start, start=start, step=width)
             else:
@@ -242,17 +243,30 @@ class _Tiled:
 
     def _beside(self, space: Pointer, column: IndexValue) -> Matrix:
         """Memory for sums of a panel. Column `column` is its first, so that tiles find it and C by equal numbers."""
-        return Matrix(space, self.code.subtract(0, column), self.problem.panel, 1)
+        return Matrix(space, self.code.subtract(0, column), self.problem.stretch, 1)
 
     def _block(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
-        self.operands.pack(column, width, row, depth)
+        for n in range(self._panels(width)):
+            panel = self._panel(n)
+            operands = replace(self.operands, panel=Pointer(panel))
+            operands.pack(self.code.add(column, n * self.problem.panel), min(width, self.problem.panel), row, depth)
         self._rows(column, width, row, depth, target)
+
+    def _panels(self, width: int) -> int:
+        """The number of panels of so many columns."""
+        return max(1, width // self.problem.panel)
+
+    def _panel(self, n: IndexValue) -> ir.Value:
+        """The memory of one of them."""
+        code, p = self.code, self.problem
+        offset = code.multiply(n, self.block * p.panel)
+        return address(code, self.spaces.packed, p.dtype, offset)
 
     def _levels(self, count: int) -> Sequence[Level]:
         """The loops over `count` blocks of the depth."""
         p = self.problem
         levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict or p.wraps else TERMS)
-        size = p.rows * p.panel * p.dtype.bytes
+        size = p.rows * p.stretch * p.dtype.bytes
         fits = sum(level.apart for level in levels) * size <= PARTIAL_BYTES
         return levels if fits else [Level(0, 1, False)]
 
@@ -275,7 +289,7 @@ class _Tiled:
             number = code.add(number, loop.index)
             opened.append((loop, target))
             if level.apart:
-                target = self._beside(Pointer(alloca(code, p.element, p.rows * p.panel)), column)
+                target = self._beside(Pointer(alloca(code, p.element, p.rows * p.stretch)), column)
                 self._clear(target, p.rows, width, column)
         yield number, target
         for loop, outer in reversed(opened):
@@ -312,14 +326,18 @@ class _Tiled:
             if start != end:
                 count = min(p.tile_rows, end - start)
                 tiles = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-                self._tile(Tile(tiles.index, count, column, width), row, depth, target)
+                self.operands.pack_left(Tile(tiles.index, count, column, width), row, depth)
+                panels = code.loop(self._panels(width), unroll=Unroll.NEVER)
+                first = code.add(column, code.multiply(panels.index, p.panel))
+                tile = Tile(tiles.index, count, first, min(width, p.panel))
+                self._tile(tile, self._panel(panels.index), row, depth, target)
+                panels.close()
                 tiles.close()
 
-    def _tile(self, tile: Tile, row: IndexValue, depth: int, target: Matrix) -> None:
+    def _tile(self, tile: Tile, panel: ir.Value, row: IndexValue, depth: int, target: Matrix) -> None:
         """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""
         p, code = self.problem, self.code
         apart = self.end is not None and self.spaces.totals is None
-        self.operands.pack_left(tile, row, depth)
         if apart:
             target = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
         vectors, ahead = -(-tile.width // p.lanes), self.operands.ahead(tile, row)
@@ -334,7 +352,7 @@ class _Tiled:
         micro.call(
             code,
             left,
-            self.operands.right(tile.column, row) if in_place else self.spaces.packed.value,
+            self.operands.right(tile.column, row) if in_place else panel,
             (depth, chain),
             (target.at(code, p.dtype, 0 if apart else tile.top, tile.column), target.row),
             I64(0) if apart else self._adds(),
