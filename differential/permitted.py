@@ -7,7 +7,7 @@ rules leave one:
 - A sum (reduction, window, scatter, dot, convolution) has any order, and its products are fused or not. It is off by
   the steps that bounds.py counts, times the magnitudes of its terms. It becomes +inf only where its positive terms
   alone exceed the largest finite number, -inf only where its negative terms do, NaN only where one may meet the other.
-  A sum that is 0 has either sign.
+  A sum that is 0 has either sign. Products and partial sums that are subnormal may be flushed.
 - An op that bounds.py counts as inexact is off by as much as it counts; what it defers is due where it is used.
 - A transform, factorisation, solver or batch norm is off by what its steps count in each operand and relative to its
   largest result. A Fourier transform joins elements in any way: where one of them is not finite, or their magnitudes
@@ -272,6 +272,8 @@ class _Choices:
         for leaf, dtype in sum_of(i):
             sums = Sums.of(i, leaf, run, operands)
             steps, size = self._steps(i, dtype), sums.magnitude(dtype)
+            if steps:  # each product and each partial sum may be a subnormal, which is flushed
+                size = size + 2 * fold_length(i) * _least(dtype) / steps
             value = self._off(leaves[leaf], steps, size)
             changed = sums.within(self._off(sums.finite, steps, size), steps * size, dtype)
             leaves[leaf] = changed.chosen(value, steps, self._choice)
@@ -313,6 +315,12 @@ _ORDERS = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
+
+
+def _least(dtype: DType) -> float:
+    """The least normal number of the type in which terms of a type are added up."""
+    wide = dtype.component if dtype.component is DType.F64 else DType.F32
+    return float(ml_dtypes.finfo(wide.numpy).smallest_normal)
 
 
 def _may_keep(i: Instruction) -> bool:

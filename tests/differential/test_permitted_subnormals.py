@@ -29,6 +29,22 @@ def test_a_platform_that_keeps_subnormals_may_have_what_it_makes_of_them(op, kep
         assert not permitted.forbids(0, flushed, bound)[0]
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_products_and_partial_sums_may_be_flushed(dtype):
+    """A multiply-add flushes each of 64 partial sums; products alone, or the sum of all, may be normal."""
+    text = f"""HloModule m
+    ENTRY e {{ x = {dtype}[1,64] parameter(0)
+      y = {dtype}[64,1] parameter(1)
+      ROOT d = f32[1,1] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}
+    """
+    given = np.float32 if dtype == "f32" else ml_dtypes.bfloat16
+    for product, sums in ((1e-39, (0.0, 64e-39)), (1e-37, (64e-37,))):
+        inputs = [np.full((1, 64), 1e-20, given), np.full((64, 1), product / 1e-20, given)]
+        assert all(permits(text, inputs, x) for x in sums)
+        assert not permits(text, inputs, 1e-34)
+    assert not permits(text, inputs, 0.0)
+
+
 def test_gpus_keep_subnormals():
     names = ["legacy@cuda", "mlir@rocm", "cuda", "legacy@opencl", "host", "legacy", "evaluator", "xla", "c"]
     assert [name for name in names if keeps_subnormals(name)] == ["legacy@cuda", "mlir@rocm", "cuda"]
