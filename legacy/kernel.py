@@ -33,8 +33,9 @@ from .linear import is_linear
 from .loops import nest_by_element, nest_for, takes_steps, tile_of
 from .memory import Pointer
 from .metadata import annotate
+from .moved_rows import MovedRows
 from .ranges import Steps, elements
-from .regions import Region, over_regions, regions
+from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
 from .rows import emit_rows, find_rows
 from .scratch import Scratch
@@ -254,7 +255,8 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
 
     roots = [leaf.instruction for leaf in group]
     if split:
-        over_regions(e, first.shape, split, write, steps)
+        moved = MovedRows(e, roots[0], first.pointer, first.shape, followed) if len(group) == 1 else None
+        over_regions(e, first.shape, split, write, steps, moved)
     elif pieces is not None:
         pieces(e, first, steps)
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):

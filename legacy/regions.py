@@ -22,6 +22,7 @@ from .elemental import Elemental
 from .elementwise import EMIT
 from .graph import walk
 from .loops import NARROW, Body
+from .moved_rows import MovedRows
 from .ranges import Steps, in_order
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
@@ -189,11 +190,38 @@ _CHOICES: dict[Op, Callable[[Instruction, Sequence[int]], int]] = {Op.CONCATENAT
 """The number of the operand that an element at these positions comes from."""
 
 
+def followed(instruction: Instruction, at: Sequence[int]) -> tuple[Instruction, list[int]] | None:
+    """The operand from which an op takes the element at a position, and the position there; None if it is no operand's,
+    or neighbours are not neighbours in it.
+    """
+    if instruction.opcode not in _FOLLOWED:
+        return None
+    place: Origin = tuple((d, 0) for d in range(len(at)))
+    choice = _CHOICES[instruction.opcode](instruction, at) if instruction.opcode in SEAMS else 0
+    if instruction.opcode is Op.PAD and choice:
+        return None
+    operand, origin = _operands(instruction, place)[choice]
+    return None if None in origin else (operand, _positions(origin, at))
+
+
+_FOLLOWED = frozenset({Op.CONCATENATE, Op.COPY, Op.PAD, Op.SLICE})
+
+
 # Loops --------------------------------------------------------------------------------------------------------------
 
 
-def over_regions(e: Elemental, shape: Shape, found: Sequence[Region], body: Body, steps: Steps | None = None) -> None:
-    """Call body(positions) in a nest of loops for the regions of the same rows, whose parts follow each other in it."""
+def over_regions(
+    e: Elemental,
+    shape: Shape,
+    found: Sequence[Region],
+    body: Body,
+    steps: Steps | None = None,
+    rows_of: MovedRows | None = None,
+) -> None:
+    """Call body(positions) in a nest of loops for the regions of the same rows, whose parts follow each other in it.
+
+    rows_of: what writes a part of a row at once, if it can.
+    """
     code, fast = e.code, shape.minor_to_major[0]
     rows: dict[Region, list[Region]] = {}
     for region in found:
@@ -202,7 +230,7 @@ def over_regions(e: Elemental, shape: Shape, found: Sequence[Region], body: Body
         rows = {region: [region] for region in found}
     if steps is None or len(steps.dimensions) == 1:
         for parts in rows.values():
-            _over_rows(code, shape, parts, body, steps, {})
+            _over_rows(code, shape, parts, body, steps, {}, rows_of)
         return
     loop, places = in_order(code, steps, [shape.dims[d] for d in steps.dimensions])
     numbered = dict(zip(steps.dimensions, places, strict=True))
@@ -230,6 +258,7 @@ def _over_rows(
     body: Body,
     steps: Steps | None,
     numbered: dict[int, IndexValue],
+    rows_of: MovedRows | None = None,
 ) -> None:
     """Regions that differ along the fastest dimension. numbered: positions that are known from outside. Steps are of
     one dimension, and may not meet the regions.
@@ -257,7 +286,12 @@ def _over_rows(
         if fast in numbered:
             body(positions)
             continue
-        inner = open_loop(fast, part[fast])
+        first, end = part[fast]
+        if rows_of is not None and fast not in inside:
+            first += rows_of.write(positions, fast, part)
+            if first == end:
+                continue
+        inner = open_loop(fast, (first, end))
         positions[fast] = inner.index
         body(positions)
         inner.close()

@@ -20,6 +20,7 @@ from .graph import Buffer, reachable
 from .index_arithmetic import Axis
 from .linear import is_linear
 from .memory import Place
+from .moved import emit_moved
 
 MOVES = frozenset(
     {Op.BITCAST_CONVERT, Op.BROADCAST, Op.CONSTANT, Op.COPY, Op.IOTA, Op.REVERSE, Op.SELECT, Op.SLICE, Op.TRANSPOSE}
@@ -73,6 +74,9 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
     b.leave(outside)
     b.outside = None
     inputs = list(body.inputs)
+    if _is_move(e, body, values, outputs, inputs) and emit_moved(e, inputs[0].buffer, inputs[0].index, group[0], index):
+        held.erase()
+        return
     places = [_place(e, operand, len(extents)) for operand in (*inputs, *outputs)]
     attributes: dict[str, ir.Attribute] = {
         "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map) for _, map in places]),
@@ -92,6 +96,14 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
     held.erase()
     b.generics += 1
     b.hinted += hinted
+
+
+def _is_move(
+    e: Elemental, body: _Body, values: Sequence[Scalar], outputs: Sequence[Operand], inputs: Sequence[Operand]
+) -> bool:
+    """Whether the only result is what is read, on the host."""
+    one = len(outputs) == len(inputs) == 1 and not any(isinstance(x.index, Linear) for x in (*inputs, *outputs))
+    return one and not e.b.by_element and values[0] is body.inputs[inputs[0]]
 
 
 class _Body(Elemental):
