@@ -152,8 +152,8 @@ def test_a_straight_line_is_compiled_the_fast_way_and_written_once(monkeypatch, 
 
 @pytest.mark.parametrize("length, threads, aside", [(WORTH - 1, 2, False), (WORTH, 2, True), (WORTH, 1, False)])
 def test_few_kernels_are_compiled_beside_a_long_host_program(monkeypatch, length, threads, aside):
-    made, make = [], compiler._object
-    monkeypatch.setattr(compiler, "_object", lambda *a: made.append(threading.current_thread()) or make(*a))
+    made, make = [], compiler._objects
+    monkeypatch.setattr(compiler, "_objects", lambda *a: made.append(threading.current_thread()) or make(*a))
     compile_module(chain(length), options=CompileOptions(cache=None, threads=threads))
     assert [thread is not threading.main_thread() for thread in made] == [aside]
 
