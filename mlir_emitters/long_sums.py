@@ -20,7 +20,6 @@ from .builder import Builder, Index, Unroll, Value
 from .graph import Node
 
 LANES = 64  # partial sums: four vectors of 512 bits, the latency of an addition in cycles
-HALF_LANES = LANES // 2  # of elements that take much code, of which LLVM makes a copy for each vector
 FEW_LANES = 16  # partial sums of a short sum
 WIDEST = 64  # bytes of a vector of the widest target
 TURNS = 4  # elements that are added to a partial sum per read and write of it
@@ -59,19 +58,14 @@ def are_float_sums(node: Node) -> bool:
 
 
 def long_sum(
-    b: Builder,
-    sizes: Sequence[int],
-    types: Sequence[ir.Type],
-    turns: int,
-    chain: int | None = None,
-    lanes: int = LANES,
+    b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int, chain: int | None = None
 ) -> LongSums:
     """Sums of these types over dimensions of these sizes, slowest first. chain: None if there are no other carried
-    values, else the additions to a chain beside them. lanes: of partial sums.
+    values, else the additions to a chain beside them.
     """
     if sizes[-1] < LANES * TURNS:
         return Chains(b, sizes, types, min(CHAIN, chain or CHAIN))
-    return PartialSums(b, sizes, types, turns, lanes) if chain is None else Chains(b, sizes, types, chain)
+    return PartialSums(b, sizes, types, turns) if chain is None else Chains(b, sizes, types, chain)
 
 
 def is_long(b: Builder, sizes: Sequence[int]) -> bool:

@@ -22,8 +22,6 @@ from .graph import Buffer, Node, reachable
 from .linear import is_linear
 from .long_extremum import extremum_in_lanes, is_in_lanes
 from .long_sums import (
-    HALF_LANES,
-    LANES,
     SPLIT,
     STRIDED,
     TURNS,
@@ -163,8 +161,7 @@ def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: S
     """
     types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
     chain = (SPLIT if all(map(is_one_operation, others)) else STRIDED) if others else None
-    operands = [x for node in nodes for x in operands_of(node)]
-    return long_sum(b, sizes, types, _turns(operands), chain, HALF_LANES if are_dear(operands) else LANES)
+    return long_sum(b, sizes, types, _turns([x for node in nodes for x in operands_of(node)]), chain)
 
 
 def _turns(operands: Sequence[Buffer]) -> int:

@@ -37,7 +37,7 @@ def rows(n: int, op: str = "maximum", t: str = "f32", start: str = "-inf", resul
     return ROWS.format(t=t, op=op, n=n, start=start, result=result.format(t=t, n=n))
 
 
-def helpers(text: str, stack: str, level: str = "x86-64-v3") -> list[str]:
+def helpers(text: str, stack: str, level: str = "x86-64-v4") -> list[str]:
     emitted = STACKS[stack].emit(plan(parse_module(text)).kernels, EmitOptions(Target.level(level)))
     return [helper for helper in emitted.helpers if "imum" in helper]
 

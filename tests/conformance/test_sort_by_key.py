@@ -243,7 +243,7 @@ def test_how_many_of_how_many(length, k):
 def helpers_of(text: str, stack: str) -> frozenset[str]:
     """The functions that a program's kernels share with those of others."""
     room = {"legacy": legacy, "mlir": mlir_emitters}[stack]
-    return frozenset(room.emit(plan(parse_module(text)).kernels, EmitOptions(Target.level("x86-64-v3"))).helpers)
+    return frozenset(room.emit(plan(parse_module(text)).kernels, EmitOptions(Target.level("x86-64-v4"))).helpers)
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
