@@ -84,12 +84,15 @@ def find_bazel() -> str | None:
     return shutil.which("bazel") or shutil.which("bazelisk")
 
 
-def bazel_target(path: str) -> str:
+def bazel_targets(path: str) -> list[str]:
     """The label of a test file (`tests/hlo/test_x.py` -> `//tests:hlo_test_x`); for a folder, of all tests in it."""
-    relative = Path(os.path.abspath(path)).relative_to(ROOT)
+    whole = Path(os.path.abspath(path))
+    relative = whole.relative_to(ROOT)
     if relative.suffix == ".py":
-        return "//tests:" + "_".join(relative.with_suffix("").parts[1:])
-    return f"//{relative.as_posix()}/..."
+        return ["//tests:" + "_".join(relative.with_suffix("").parts[1:])]
+    if relative.parts[:1] == ("tests",) and len(relative.parts) > 1:  # no packages of Bazel's
+        return [label for file in sorted(whole.rglob("test_*.py")) for label in bazel_targets(str(file))]
+    return [f"//{relative.as_posix()}/..." if relative.parts else "//..."]
 
 
 def suites(events: Iterable[str]) -> list[Path]:
@@ -145,7 +148,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
         command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
     if not sys.stderr.isatty():
         command.append("--show_progress_rate_limit=30")
-    targets = [bazel_target(path) for path in options.paths] or ["//..."]
+    targets = [label for path in options.paths for label in bazel_targets(path)] or ["//..."]
     return [*command, *options.rest, "--", *targets]
 
 

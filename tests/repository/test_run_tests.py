@@ -46,10 +46,18 @@ def test_the_last_attempt_of_a_flaky_shard_counts():
         ("tests/repository/test_names.py", "//tests:repository_test_names"),
         ("tests/hlo/test_x.py", "//tests:hlo_test_x"),
         ("tests", "//tests/..."),
+        (".", "//..."),
     ],
 )
 def test_paths_become_labels(path, label):
-    assert run_tests.bazel_target(str(run_tests.ROOT / path)) == label
+    assert run_tests.bazel_targets(str(run_tests.ROOT / path)) == [label]
+
+
+def test_a_folder_becomes_the_labels_of_its_files():
+    """Only tests/ itself is a package of Bazel's."""
+    labels = run_tests.bazel_targets(str(run_tests.ROOT / "tests" / "passes"))
+    assert {"//tests:passes_test_passes", "//tests:passes_algebra_test_algebra"} < set(labels)
+    assert all(label.startswith("//tests:passes_") for label in labels) and len(labels) == len(set(labels))
 
 
 def test_a_missing_path_is_one_line_and_status_2(capsys):
