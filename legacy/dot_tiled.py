@@ -3,8 +3,8 @@ stack, as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Mu
 
 For each panel of columns and block of the contracting dimension, the panel is copied into contiguous rows (zeros beyond
 the last column). Then each tile of rows keeps its sums in vector registers while it iterates over the panel. If
-elementwise ops follow, a panel is as deep as the product, and they are computed on each finished tile. Where that is
-too deep, and where the result is narrower than the sums, a band of rows has its sums of one panel on the stack.
+elementwise ops follow, or sums are rounded to a narrower type, a panel is as deep as the product, and these are
+computed on each finished tile. Where that is too deep, a band of rows has its sums of one panel on the stack.
 Operands narrower than the sums are converted as they are packed: the right one's panel, and the left one's tiles.
 The register tile is a function that all products share (dot_micro.py); no loop around it or of packing is unrolled.
 """
@@ -37,6 +37,9 @@ PANEL_BYTES = 1 << 16
 
 WHOLE_PANEL_BYTES = 1 << 19
 """Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
+
+ROUNDED_PANEL_BYTES = 1 << 17
+"""Bytes of a panel that may hold the whole depth where sums are rounded: then tile by tile."""
 
 CHAIN = 320
 """Products that are added to a register of a tile before it is added to a partial sum in memory, which costs less than
@@ -74,8 +77,9 @@ def emit_tiled_dot(
     width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
     problem = in_stretches(problem, 0 if steps is None or width is None else width * steps.partition.least)
     deep = finish is not None and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
-    banded = deep or problem.result is not problem.dtype
-    block = problem.depth if finish and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    narrow = problem.result is not problem.dtype
+    banded = deep or (narrow and problem.depth > problem.depth_of(ROUNDED_PANEL_BYTES))
+    block = problem.depth if (finish or narrow) and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
     block = min(B_AHEAD, problem.depth) if problem.streamed else block
     height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
@@ -107,7 +111,7 @@ def emit_tiled_dot(
             e.bind(instruction, index, value)
             finish(index)
 
-        given = end if finish is not None or banded else None
+        given = end if finish is not None or banded or narrow else None
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
         operands = operands.spread(problem.rows) if problem.spread else operands
         whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
