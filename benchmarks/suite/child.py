@@ -131,7 +131,11 @@ def load(workload: str) -> tuple[Any, str, list[Any]]:
 
     with jax.enable_x64(case.x64):
         lowered = jax.jit(case.function, keep_unused=True).lower(*case.inputs)
-        return case, lowered.compiler_ir("hlo").as_hlo_text(), jax.tree_util.tree_leaves(case.inputs)
+        return (
+            case,
+            lowered.compiler_ir("hlo").as_hlo_text(print_large_constants=True),
+            jax.tree_util.tree_leaves(case.inputs),
+        )
 
 
 LONG = 1 << 18
