@@ -46,6 +46,9 @@ CHAIN = 320
 one instruction in a hundred.
 """
 
+SHORT_CHAIN, FEW_SUMS = 40, 1 << 10
+"""The same for complex products of up to so many sums, of parts: XLA's have short chains, too."""
+
 PARTIAL_BYTES = 1 << 18
 """Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
 
@@ -348,7 +351,8 @@ class _Tiled:
         left = self.operands.left(tile, row)
         masked = target.pointer == self.c.pointer and tile.width % p.lanes != 0
         along = Along.of(*left[1:])
-        chain = depth if code.strict or p.wraps else -(-depth // -(-depth // CHAIN))
+        most = SHORT_CHAIN if p.parts > 1 and p.rows * p.columns <= FEW_SUMS else CHAIN
+        chain = depth if code.strict or p.wraps else -(-depth // -(-depth // most))
         marks = chain < depth, masked, ahead is not None
         in_place = self.operands.in_place(tile.width)
         micro = Micro(p.dtype, tile.count, p.lanes, vectors, 0 if in_place else p.panel, along, *marks, p.group)

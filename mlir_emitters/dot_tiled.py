@@ -163,7 +163,8 @@ class Matmul:
         if self.streams:
             self.later = near or self.row.size == 1
             short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide) else NEAR_DEPTH
-            block = short if self.later else FLAT_DEPTH
+            flat = FEW_DEPTH if self.parts > 1 and few_sums else FLAT_DEPTH  # chains of complex sums are short in XLA
+            block = short if self.later else flat
         whole = self.narrow and not self.banded and not self.streams
         self.block = self.depth.size if whole else min(block, self.depth.size)
         sizes = self.lanes, self.width, self.rows, self.block
