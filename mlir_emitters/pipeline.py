@@ -10,6 +10,7 @@ from mlir.passmanager import PassManager
 
 from ..codegen.mlir import translate as translate
 from ..hlo.errors import TestbedError
+from ..lhlo.dialect import PLAIN
 from ..lhlo.dialect import load as load_lhlo
 from .builder import HINTS, UNROLLED, Types, Unroll
 
@@ -38,7 +39,8 @@ class Session:
     """A Context that knows LHLO, and objects that are created once per Context."""
 
     def __init__(self) -> None:
-        self.context = ir.Context()
+        # Those that emitters use: all take 5 ms. Passes load what else they make.
+        self.context = ir.Context(load_on_create_dialects=PLAIN)
         # A thread pool costs more time than it saves for modules of this size.
         self.context.enable_multithreading(False)
         load_lhlo(self.context)
