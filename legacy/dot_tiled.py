@@ -47,7 +47,7 @@ one instruction in a hundred.
 """
 
 SHORT_CHAIN, FEW_SUMS = 40, 1 << 10
-"""The same for complex products of up to so many sums, of parts: XLA's have short chains, too."""
+"""The same for complex products, and the sums (of parts) up to which these have it: XLA's chains are short, too."""
 
 PARTIAL_BYTES = 1 << 18
 """Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
@@ -260,7 +260,7 @@ class _Tiled:
         self._rows(column, width, row, depth, target)
 
     def _panels(self, width: int) -> int:
-        """The number of panels of so many columns."""
+        """The number of panels of `width` columns."""
         return max(1, width // self.problem.panel)
 
     def _panel(self, n: IndexValue) -> ir.Value:

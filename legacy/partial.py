@@ -230,14 +230,14 @@ class PartialSums(PartialArrays):
         starts: Sequence[Register],
         sizes: Sequence[int],
         most: int | None = None,
-        dear: bool = False,
+        expensive: bool = False,
     ):
-        """most: lines whose elements are combined in a lane, if they are not added to other sums. dear: elements take
-        much code, of which LLVM makes a copy for each vector of a line: it has half of the lanes.
+        """most: lines whose elements are combined in a lane, if they are not added to other sums. expensive: elements
+        take much code, of which LLVM makes a copy for each vector of a line: it has half of the lanes.
         """
         widest = max(8 if isinstance(r.type, ir.DoubleType) else 4 for start in starts for r in flatten(start))
         lanes = lanes_of(sizes[-1], widest)
-        super().__init__(code, starts, lanes // 2 if dear and lanes > BALANCED else lanes)
+        super().__init__(code, starts, lanes // 2 if expensive and lanes > BALANCED else lanes)
         self.sizes, self.lane = list(sizes), 0
         self.most = most or (LINES if self.width >= BALANCED else TERMS)
         self.positions: list[IndexValue] = [0] * len(sizes)

@@ -82,8 +82,8 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         final = columns.close([value for values in found for value in values])
         results.update(zip(carried, regrouped(final, found), strict=True))
     if in_parts:
-        dear = any(i.opcode in EXPENSIVE for i in _wanted(e, e.rows, step, through=False))
-        sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes, dear=dear)
+        expensive = any(i.opcode in EXPENSIVE for i in _wanted(e, e.rows, step, through=False))
+        sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes, expensive=expensive)
         for registers in sums.steps():
             e.set_column(sums.positions)
             found = emit_body(e, step, [reducers[n] for n in in_parts], [[r] for r in registers], last=True)

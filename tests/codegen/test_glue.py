@@ -136,8 +136,8 @@ def emitted(text: str, stack: str, options: EmitOptions) -> EmittedModule:
 @pytest.mark.parametrize("stack", STACK_NAMES)
 @pytest.mark.parametrize("options", [HOST, V3], ids=["host", "v3"])
 def test_the_loops_around_tiles_are_glue_but_not_dear_or_short_kernels(stack, options):
-    cheap, dear = (CONVOLUTION.replace("EPILOGUE", e) for e in ("add(m, b)", "tanh(m)"))
-    glue = [bool(emitted(text, stack, options).glue) for text in (cheap, DOT, HEADS, dear, SHORT, TALL)]
+    cheap, expensive = (CONVOLUTION.replace("EPILOGUE", e) for e in ("add(m, b)", "tanh(m)"))
+    glue = [bool(emitted(text, stack, options).glue) for text in (cheap, DOT, HEADS, expensive, SHORT, TALL)]
     assert glue == [True, True, True, False, False, False]
 
 
