@@ -124,7 +124,8 @@ class Problem:
 
     def depth_of(self, size: int) -> int:
         """The number of rows of a panel of `size` bytes: whole elements, of which each has as many rows as parts."""
-        rows = size // (self.stretch * self.dtype.bytes)
+        together = TOGETHER if self.is_narrow else 1  # also where a call's columns are too few: bits are the same
+        rows = size // (self.panel * together * self.dtype.bytes)
         return rows - rows % self.parts
 
     def fetches(self, count: int) -> bool:
@@ -156,6 +157,11 @@ class Problem:
     def panel(self) -> int:
         """Columns of a panel."""
         return self.lanes * self.vectors
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether converting A's rows for each panel takes a fifth of the time."""
+        return self.vectors <= NARROW_PANEL and self.converts_left and self.parts == self.group == 1
 
     @property
     def stretch(self) -> int:
@@ -340,12 +346,11 @@ def _shares_lines(left: Side) -> bool:
 
 
 def in_stretches(problem: Problem, columns: int) -> Problem:
-    """The product with panels together, where a panel is so narrow that converting A's rows for each takes a fifth of
-    the time. columns: a number that those of a call are a multiple of; 0: all.
+    """The product with panels together where they are narrow. columns: a number that those of a call are a multiple of;
+    0: all.
     """
-    narrow = problem.vectors <= NARROW_PANEL and problem.converts_left and problem.parts == problem.group == 1
     stretch = problem.panel * TOGETHER
-    fits = narrow and problem.columns >= stretch and columns % stretch == 0
+    fits = problem.is_narrow and problem.columns >= stretch and columns % stretch == 0
     return replace(problem, together=TOGETHER) if fits else problem
 
 

@@ -118,6 +118,8 @@ def emit_tiled_dot(
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
         operands = operands.spread(problem.rows) if problem.spread else operands
         whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
+        if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS:
+            whole = replace(whole, chain=SHORT_CHAIN)  # by all rows: no bit depends on how many a call computes
         if steps is not None and width is not None:
             width *= problem.parts
             whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
@@ -179,8 +181,8 @@ class _Tiled:
 
     end(row, column, total): receives each sum instead of C: where there are no totals, of a tile whose sums are
     finished. top: what is added to its rows. first: whether a block of the depth is the first, whose sums replace what
-    C holds; None where C has been cleared. columns: the first of those to compute, and the one behind the last,
-    multiples of a panel's or the end; None: all.
+    C holds; None where C has been cleared. chain: as CHAIN. columns: the first of those to compute, and the one behind
+    the last, multiples of a panel's or the end; None: all.
     """
 
     code: Code
@@ -193,6 +195,7 @@ class _Tiled:
     columns: tuple[IndexValue, IndexValue] | None = None
     top: IndexValue = 0
     first: ir.Value | None = None
+    chain: int = CHAIN
 
     def of_rows(self, top: IndexValue, count: int) -> _Tiled:
         """The product of `count` rows from `top` on."""
@@ -351,8 +354,7 @@ class _Tiled:
         left = self.operands.left(tile, row)
         masked = target.pointer == self.c.pointer and tile.width % p.lanes != 0
         along = Along.of(*left[1:])
-        most = SHORT_CHAIN if p.parts > 1 and p.rows * p.columns <= FEW_SUMS else CHAIN
-        chain = depth if code.strict or p.wraps else -(-depth // -(-depth // most))
+        chain = depth if code.strict or p.wraps else -(-depth // -(-depth // self.chain))
         marks = chain < depth, masked, ahead is not None
         in_place = self.operands.in_place(tile.width)
         micro = Micro(p.dtype, tile.count, p.lanes, vectors, 0 if in_place else p.panel, along, *marks, p.group)

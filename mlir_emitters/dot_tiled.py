@@ -128,9 +128,14 @@ class Matmul:
         least = LEAST_HEIGHT // self.parts
         self.together = steps_together(steps, rows_of_step) if steps is not None and rows_of_step else 1
         called = rows_of_step * self.together or self.row.size  # rows that tiles follow each other in
-        even = [n for n in range(height, least - 1, -1) if called % n == 0]
-        lower = even and ((words is not None and words.wraps) or called <= FEW_TILES * even[0])
-        self.rows = even[0] if lower else height
+
+        def height_for(rows: int) -> int:
+            """Of tiles: one that divides the rows, where that is worth it."""
+            even = next((n for n in range(height, least - 1, -1) if rows % n == 0), 0)
+            lower = even and ((words is not None and words.wraps) or rows <= FEW_TILES * even)
+            return even if lower else height
+
+        self.rows = height_for(called)
         self.words = 1 if words is None else words.size
         self.in_words = words is not None and words.are_read(self.depth.lhs)  # of A
         d, n = self.depth, self.words
@@ -139,7 +144,7 @@ class Matmul:
         self.lanes = lanes_of(vector_bits, wide, self.column.size if few else 0)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
         # How products are summed must depend on neither steps nor a tile's place: a last bit would.
-        self.sums = self.rows * self.parts * self.width // self.lanes
+        self.sums = height_for(self.row.size) * self.parts * self.width // self.lanes
         few_registers = registers_of(vector_bits) <= FEW_REGISTERS
         room = few_registers and self.sums + self.width // self.lanes + 2 <= FEW_REGISTERS
         self.pairs = room and (product.left.dtype, wide, self.depth.lhs) == (DType.BF16, DType.F32, 1)

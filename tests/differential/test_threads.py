@@ -198,6 +198,14 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "c64[520,64]", "c64[520,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "y = c64[64,40] parameter(1)",
     ), "legacy mlir"),
+    "dot of bf16 by rows": (one(
+        "bf16[520,600]", "bf16[520,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "y = bf16[600,40] parameter(1)",
+    ), "legacy mlir"),
+    "dot of bf16 by columns": (one(
+        "bf16[20,1030]", "f32[20,1040] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+        "y = bf16[1040,1030] parameter(1)",
+    ), "legacy mlir"),
     "dot of complex numbers with elementwise ops": (one(
         "c128[301,64]", "f64[301,40] abs(d)", "y = c128[64,40] parameter(1)",
         "d = c128[301,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
