@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...codegen.options import Target, assume_host
+from ...codegen.options import Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 
@@ -13,13 +13,6 @@ ENTRY e { a = c64[4,2048] parameter(0)
   b = c64[2048,4] parameter(1)
   ROOT d = c64[4,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
 """
-
-
-@pytest.fixture
-def cpu(request):
-    assume_host(None if request.param == "host" else request.param)
-    yield request.param
-    assume_host(None)
 
 
 @pytest.mark.parametrize("cpu", ["host", *Target.levels()], indirect=True)

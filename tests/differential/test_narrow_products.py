@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...codegen.options import EmitOptions, Target, assume_host
+from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...migration.choose import emitter
@@ -41,13 +41,6 @@ def extremes(dtype: str, dims: tuple[int, ...], generator: np.random.Generator) 
     return np.select([generator.random(dims) < 0.3, generator.random(dims) < 0.3], [least, most], values).astype(
         NUMPY[dtype]
     )
-
-
-@pytest.fixture
-def cpu(request):
-    assume_host(None if request.param == "host" else request.param)
-    yield request.param
-    assume_host(None)
 
 
 @pytest.mark.parametrize("cpu", HERE, indirect=True)

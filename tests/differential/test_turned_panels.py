@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...codegen.options import EmitOptions, Target, assume_host
+from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...migration.choose import emitter
@@ -37,13 +37,6 @@ ENTRY e {{ a = {dtype}[{m},{k}] parameter(0)
 
 def result_of(dtype: str) -> str:
     return "s32" if dtype in ("s8", "s16") else "f64" if dtype == "f64" else "f32"
-
-
-@pytest.fixture
-def cpu(request):
-    assume_host(None if request.param == "host" else request.param)
-    yield request.param
-    assume_host(None)
 
 
 @pytest.mark.parametrize("cpu", ["host", *Target.levels()], indirect=True)
