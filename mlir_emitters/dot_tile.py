@@ -182,7 +182,8 @@ class _Body:
                 found: list[Value] = []
                 for m in range(self.tile.rows):
                     constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
-                    pair = b.op("vector.broadcast", self._pair(m, k), type=words)
+                    both = word_of(b, self.memory[0], self._left_place(m, k), 2)  # A[m, k] is the lower half
+                    pair = b.op("vector.broadcast", both, type=words)
                     factor = b.bitcast(b.op(operation, pair, constant), self.vector)
                     found += [
                         self._multiply_add(factor, x, loop.carried[len(found) + v]) for v, x in enumerate(sources)
@@ -190,10 +191,6 @@ class _Body:
                 loop.next = found
             sums = list(loop.values)
         return list(sums)
-
-    def _pair(self, m: int, k: Index) -> Value:
-        """A[m, k] in the lower half of a word, A[m, k + 1] in the upper one."""
-        return word_of(self.b, self.memory[0], self._left_place(m, k), 2)
 
     def _left_place(self, m: int, k: Index) -> Index:
         """Where A[m, k] is; of complex numbers, where factor m is: a part of row m // 2."""

@@ -169,13 +169,11 @@ class RowSort:
             passes += passes % 2
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
-        if self.plan.wanted:
-            self.select(home, away, spare)
-        elif passes or self.plan.keys is not None:
+        if not self.plan.wanted and (passes or self.plan.keys is not None):
             # Lanes that are exchanged need addresses of one form: a row that begins with their first element.
             home, away = ([self.carried(x) for x in lanes] for lanes in (home, away))
         if self.plan.wanted:
-            pass
+            self.select(home, away, spare)
         elif self.plan.digits is not None:
             home = self.radix(home, away, all(len(lanes) > 1 for lanes in spare))
         else:

@@ -148,7 +148,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
         command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
     if not sys.stderr.isatty():
         command.append("--show_progress_rate_limit=30")
-    targets = [label for path in options.paths for label in bazel_targets(path)] or ["//..."]
+    targets = [label for path in options.paths for label in bazel_targets(path)] if options.paths else ["//..."]
     return [*command, *options.rest, "--", *targets]
 
 
