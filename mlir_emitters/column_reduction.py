@@ -46,7 +46,7 @@ VECTOR = 16  # columns whose next rows are fetched at once, if they are a line o
 LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
-FEW = 8  # chains whose sum in f32 is as exact as they are
+FEW = 8  # chains whose errors do not cancel out yet
 
 
 def _over_columns(size: int, sums: bool) -> Unroll:
@@ -115,11 +115,11 @@ class Accumulators:
         """The results of a column's accumulators."""
         return [close_column(self.b, [flatten(value)[0] for value in values])] if self.extremum else values
 
-    def open_totals(self, size: int, wide: bool) -> None:
-        """Keep totals, in f64 if wide, of the accumulators of `size` columns, which are float sums."""
+    def open_totals(self, size: int) -> None:
+        """Keep totals in f64 of the accumulators of `size` columns, which are float sums."""
         if not self.totals:
             self.totals = [
-                Totals(self.b, self.block, component_type(self.b, dtype), wide, parts(dtype)) for _, dtype in self.slots
+                Totals(self.b, self.block, component_type(self.b, dtype), True, parts(dtype)) for _, dtype in self.slots
             ]
         for totals in self.totals:
             totals.clear(size)
@@ -190,8 +190,8 @@ class ColumnReduction:
         self.ahead = streams(read, operand) if self.width >= LEAST_PIECES and not cheap else []
         self.together = SUMMED_ROWS if cheap or (best and not self.ahead) else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
-        self.many = count > FEW * SHORT * self.together
-        self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
+        many = count > FEW * SHORT * self.together  # chains: their errors cancel out
+        self.limit = (SHORT if many else SHORT // 2) * self.together
         self.spills = [is_sum and count > self.limit for is_sum in self.sums]
 
     def emit(self, steps: Steps | None = None) -> None:
@@ -243,7 +243,7 @@ class ColumnReduction:
                 slots.write(loop.index, slots.opened(values))
         spilled = list(compress(self.accumulators, self.spills))
         for slots in spilled:
-            slots.open_totals(size, self.many)
+            slots.open_totals(size)
 
         def at(prefix: Sequence[Index]) -> dict[int, Index]:
             return index | dict(zip(self.rows, prefix, strict=False))

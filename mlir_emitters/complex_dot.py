@@ -80,7 +80,7 @@ class _ColumnProduct:
         sizes = [self.node.inputs[0].dims[d] for d in self.of_left]
         long = not b.strict and math.prod(sizes) > LONG
         if long:
-            self.sums.open_totals(size, True)
+            self.sums.open_totals(size)
 
         def whole(prefix: Sequence[Index], first: Index, given: Carried) -> Carried:
             self._rows(index, prefix, [b.add(first, k) for k in range(ROWS)], start, size)

@@ -71,6 +71,16 @@ def test_long_sums_are_right_to_a_few_units(shape, result, dimensions, level):
     assert error(sums(shape, result, dimensions), on(level), axes) < 3e-7
 
 
+@pytest.mark.parametrize("level", RUN)
+@pytest.mark.parametrize("rows", [64, 128, 1024, 2048])
+def test_columns_of_few_rows_are_as_exact_as_long_ones(rows, level):
+    """So are the parts of a split sum added. Root mean squares: one chain of 16 additions 6.3e-8, rounding 2.5e-8."""
+    x = np.random.default_rng(5).standard_normal((rows, 4000)).astype(np.float32)
+    found = run(sums(f"{rows},4000", "4000", "0"), [x], on(level))
+    wanted = (x.astype(np.float64) ** 2).sum(0)
+    assert np.sqrt(np.mean((found / wanted - 1) ** 2)) < 5.3e-8
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_partial_sums_do_not_depend_on_the_target(level):
     """Each element has its place among LANES partial sums, a block ends with a tree, and a total is in f64."""
