@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +112,13 @@ def measure(request: Request, send: Send) -> None:
 
 
 def load(workload: str) -> tuple[Any, str, list[Any]]:
-    """(case, HLO text, input leaves) of a workload. Raises InputError for a MODULE without inputs."""
+    """(case, HLO text, input leaves) of a workload. Raises InputError for a MODULE without inputs.
+
+    Inputs lie at multiples of 64 bytes, as XLA's copies do: each contestant reads them at the same places of lines.
+    """
     from ...formats.program import load_program
     from ...hlo.errors import InputError
+    from ..contestants import aligned
     from .workload import Case
     from .workloads import WORKLOADS
 
@@ -123,12 +127,15 @@ def load(workload: str) -> tuple[Any, str, list[Any]]:
         program = load_program(str(Path(workload)))
         if program.inputs is None:
             raise InputError(f"{workload}: has no inputs", remedy="give a folder with a module and its io.npz")
-        return Case(program.inputs, program.text), program.text, list(program.inputs)
+        inputs = [aligned(x) for x in program.inputs]
+        return Case(tuple(inputs), program.text), program.text, inputs
     case = make()
     if case.text is not None:
-        return case, case.text, list(case.inputs)
+        inputs = [aligned(x) for x in case.inputs]
+        return replace(case, inputs=tuple(inputs)), case.text, inputs
     import jax
 
+    case = replace(case, inputs=jax.tree_util.tree_map(aligned, case.inputs))
     with jax.enable_x64(case.x64):
         lowered = jax.jit(case.function, keep_unused=True).lower(*case.inputs)
         return (
