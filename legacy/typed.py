@@ -8,6 +8,7 @@ from typing import Any
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from .builder import Code
 from .convert import wrap_integer
 from .narrow import decode, encode
@@ -47,8 +48,17 @@ class Typed:
         real = real_of(code, dtype)
         if dtype.is_complex:
             return function(real, *values)
-        result = function(real, *(decode(code, dtype, v) for v in values))
+        numbers = [decode(code, dtype, v) for v in values]
+        if dtype is DType.F16 and instruction.opcode in EXACT and not code.by_element:
+            numbers = [real.call("canonicalize", x) for x in numbers]
+        result = function(real, *numbers)
         return encode(code, dtype, result) if instruction.shape.dtype is dtype else result
+
+
+EXACT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.CLAMP, Op.FLOOR, Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
+"""Operations whose results have the operands' type in any case. Of f16, LLVM would compute them in half: by elements,
+or by many instructions. It does not take a conversion past `canonicalize`, which is one product.
+"""
 
 
 def real_of(code: Code, dtype: DType) -> Real:

@@ -56,6 +56,10 @@ _ZEROS_BELOW = frozenset({Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
 _TO_INTEGERS = _ZEROS_BELOW | {Op.FLOOR}
 
 
+_NARROWED = _TO_INTEGERS | {Op.MAXIMUM, Op.MINIMUM, Op.CLAMP}
+"""Exact ops that LLVM would compute in f16, where its vectors have no such instructions: element by element, perhaps."""
+
+
 @functools.cache
 def _lacks_integers(dtype: DType) -> bool:
     """Whether a type of floats does not have each integer next to one of its numbers: 16 behind 15.5, or 0."""
@@ -68,8 +72,10 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     row = EMIT[node.opcode]
     function = row.function(node.inputs[0].dtype)
     assert function is not None, f"unchecked {node.opcode}"
-    result = function(b, node, *operands)
     dtype = node.output.dtype
+    if dtype is DType.F16 and node.opcode in _NARROWED and not b.by_element:
+        operands = [b.canonicalize(x) for x in operands if not isinstance(x, tuple)]
+    result = function(b, node, *operands)
     if isinstance(result, tuple):
         return result
     if dtype in ROUNDED and (not row.exact or (node.opcode in _TO_INTEGERS and _lacks_integers(dtype))):
