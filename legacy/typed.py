@@ -8,7 +8,7 @@ from typing import Any
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.opcodes import Op
+from . import half
 from .builder import Code
 from .convert import wrap_integer
 from .narrow import decode, encode
@@ -48,17 +48,10 @@ class Typed:
         real = real_of(code, dtype)
         if dtype.is_complex:
             return function(real, *values)
-        numbers = [decode(code, dtype, v) for v in values]
-        if dtype is DType.F16 and instruction.opcode in EXACT and not code.by_element:
-            numbers = [real.call("canonicalize", x) for x in numbers]
-        result = function(real, *numbers)
+        if dtype is DType.F16 and instruction.opcode in half.OPS and not code.by_element:
+            return half.ordered(code, instruction.opcode, list(values))
+        result = function(real, *(decode(code, dtype, v) for v in values))
         return encode(code, dtype, result) if instruction.shape.dtype is dtype else result
-
-
-EXACT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.CLAMP, Op.FLOOR, Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
-"""Operations whose results have the operands' type in any case. Of f16, LLVM would compute them in half: by elements,
-or by many instructions. It does not take a conversion past `canonicalize`, which is one product.
-"""
 
 
 def real_of(code: Code, dtype: DType) -> Real:

@@ -52,11 +52,6 @@ class Types:
             )
         }
         self.scalar = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<vectorize = <disable = true>>")}
-        self.canonicalize = {
-            "intrin": ir.StringAttr.get("llvm.canonicalize"),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0]),
-            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        }
         self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
         self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
         self.compare_integer = {
@@ -277,10 +272,6 @@ class Arithmetic:
 
     def truncate(self, a: Value, type: ir.Type) -> Value:
         return self.op("arith.truncf", a, type=type)
-
-    def canonicalize(self, a: Value) -> Value:
-        """The same number, past which LLVM moves no conversion."""
-        return self.op("llvm.call_intrinsic", a, type=a.type, attributes=self.types.canonicalize)
 
     # Integers --------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import ml_dtypes
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from . import complex_inverse, complex_math, complex_trigonometry
+from . import complex_inverse, complex_math, complex_trigonometry, half
 from .builder import Builder, Value
 from .convert import convert, reduce_precision
 from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
@@ -56,8 +56,7 @@ _ZEROS_BELOW = frozenset({Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
 _TO_INTEGERS = _ZEROS_BELOW | {Op.FLOOR}
 
 
-_NARROWED = _TO_INTEGERS | {Op.MAXIMUM, Op.MINIMUM, Op.CLAMP}
-"""Exact ops that LLVM would compute in f16, where its vectors have no such instructions: element by element, perhaps."""
+_OF_HALF = {Op.MAXIMUM: half.maximum, Op.MINIMUM: half.minimum, Op.CLAMP: half.clamp}
 
 
 @functools.cache
@@ -73,8 +72,8 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     function = row.function(node.inputs[0].dtype)
     assert function is not None, f"unchecked {node.opcode}"
     dtype = node.output.dtype
-    if dtype is DType.F16 and node.opcode in _NARROWED and not b.by_element:
-        operands = [b.canonicalize(x) for x in operands if not isinstance(x, tuple)]
+    if dtype is DType.F16 and node.opcode in _OF_HALF and not b.by_element:
+        return _OF_HALF[node.opcode](b, *operands)
     result = function(b, node, *operands)
     if isinstance(result, tuple):
         return result
