@@ -22,6 +22,7 @@ from .regions import Box, over_boxes
 
 LINE = 64  # bytes of a cache line
 BAND = 256  # rows of blocks that are finished before the next ones
+LINES = 8  # of a row of the result that follow each other; rows a power of two apart share places of the caches
 STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
 OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
@@ -235,11 +236,12 @@ def _block_loops(
     band = min(BAND, ends[0])
     whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
-    open_loop(fast, 0, ends[1], block.line)
+    piece = block.line * LINES if ends[1] % (block.line * LINES) == 0 else block.line
+    open_loop(fast, 0, ends[1], piece)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
     open_loop(slow, 0, height, block.height)
-    if block.line > block.width:
-        open_loop(fast, 0, block.line, block.width, Unroll.NONE)
+    if piece > block.width:
+        open_loop(fast, 0, piece, block.width, Unroll.NONE)
     return loops, offsets[0], offsets[1]
 
 
