@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from .builder import Code, IndexValue
-from .registers import POINTER, Register, flatten, unflatten
+from .registers import BOOL, I8, POINTER, Register, flatten, unflatten
 
 ALIGNMENT = 64
 """In bytes, of arrays on the stack."""
@@ -21,20 +21,25 @@ def alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
 
 
 class StackArray:
-    """`count` values of the form of `like`; each of its registers has an array of its own."""
+    """`count` values of the form of `like`; each of its registers has an array of its own. A pred is a byte there: LLVM
+    makes no vectors of bits in memory.
+    """
 
     def __init__(self, code: Code, like: Register, count: int):
         self.code, self.like = code, like
-        self.types = [register.type for register in flatten(like)]
+        self.types = [I8 if register.type == BOOL else register.type for register in flatten(like)]
         self.spaces = [alloca(code, type_, count) for type_ in self.types]
 
     def read(self, position: IndexValue) -> Register:
         b = self.code.b
-        return unflatten(self.like, [b.load(self._slot(k, position), typ=type_) for k, type_ in enumerate(self.types)])
+        found = [b.load(self._slot(k, position), typ=type_) for k, type_ in enumerate(self.types)]
+        registers = zip(found, flatten(self.like), strict=True)
+        return unflatten(self.like, [b.icmp_unsigned("!=", x, I8(0)) if y.type == BOOL else x for x, y in registers])
 
     def write(self, position: IndexValue, value: Register) -> None:
         for k, register in enumerate(flatten(value)):
-            self.code.b.store(register, self._slot(k, position))
+            stored = self.code.b.zext(register, I8) if register.type == BOOL else register
+            self.code.b.store(stored, self._slot(k, position))
 
     def fill(self, count: int, value: Register) -> None:
         loop = self.code.loop(count)
