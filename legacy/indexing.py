@@ -17,7 +17,7 @@ from ..hlo.ir import Instruction, Literal
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from ..planning.partition import Partition
-from .builder import IndexValue
+from .builder import IndexValue, Unroll, over_columns
 from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, immediate, load, store
 from .ranges import Steps
@@ -160,10 +160,12 @@ class Scatter:
     def _window(self, batch: Sequence[IndexValue], starts: Mapping[int, IndexValue]) -> None:
         code, loops = self.e.code, []
         within: dict[int, IndexValue] = {}
-        for d in reversed(self.shapes[0].minor_to_major):
-            if d in self.window:
-                loops.append(code.loop(self.window[d]))
-                within[d] = loops[-1].index
+        order = [d for d in reversed(self.shapes[0].minor_to_major) if d in self.window]
+        for d in order:  # of short rows, LLVM would make vectors across, with gathers
+            loops.append(
+                code.loop(self.window[d], unroll=over_columns(self.window[d]) if d == order[-1] else Unroll.FREELY)
+            )
+            within[d] = loops[-1].index
         target = [code.add(starts.get(d, 0), within.get(d, 0)) for d in range(len(self.dims))]
         self._combine(target, self._source(batch, [within[d] for d in sorted(self.window)]))
         for loop in reversed(loops):

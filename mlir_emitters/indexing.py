@@ -13,12 +13,15 @@ from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from .builder import Builder, Index, Value
+from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, raw_type, unflatten
 from .graph import Buffer, Node
 from .ranges import Steps
+
+LEAST_ROW = 8
+"""Elements of a window's row from which on it is for vectors. LLVM would unroll short rows, and gather across them."""
 
 
 def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:
@@ -152,14 +155,16 @@ class ScatterLoops:
         return b.compare_integers("ult", b.materialize(from_begin), b.materialize(count))
 
     @contextmanager
-    def nest(self, dimensions: Sequence[int], sizes: Sequence[int]) -> Iterator[dict[int, Index]]:
-        """One loop per dimension, the last one innermost; no loop for size 1."""
+    def nest(
+        self, dimensions: Sequence[int], sizes: Sequence[int], inner: Unroll = Unroll.ANY
+    ) -> Iterator[dict[int, Index]]:
+        """One loop per dimension, the last one innermost, as `inner` says; no loop for size 1."""
         index: dict[int, Index] = {}
         loops = []
-        for d, size in zip(dimensions, sizes, strict=True):
+        for n, (d, size) in enumerate(zip(dimensions, sizes, strict=True)):
             index[d] = 0
             if size != 1:
-                loops.append(self.b.open_loop(0, size))
+                loops.append(self.b.open_loop(0, size, unroll=Unroll.ANY if n < len(sizes) - 1 else inner))
                 index[d] = loops[-1].index
         yield index
         for loop in reversed(loops):
@@ -169,7 +174,9 @@ class ScatterLoops:
         """Combine one window into the results."""
         e, b, update = self.e, self.b, self.updates[0]
         order = [d for d in reversed(self.results[0].shape.minor_to_major) if d in self.window]
-        with self.nest(order, [update.dims[self.window[d]] for d in order]) as within:
+        sizes = [update.dims[self.window[d]] for d in order]
+        rows = Unroll.VECTORIZED if sizes and sizes[-1] >= LEAST_ROW else Unroll.ANY
+        with self.nest(order, sizes, rows) as within:
             place = tuple(b.add(starts.get(d, 0), within.get(d, 0)) for d in range(len(self.results[0].dims)))
             offsets, remaining = {self.window[d]: i for d, i in within.items()}, iter(batch)
             source = tuple(offsets[d] if d in offsets else next(remaining) for d in range(len(update.dims)))
