@@ -285,6 +285,8 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     least = lanes if along or depth < DEEP else 2
     if columns < least or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
         return None
+    if is_complex and sides[1].size == 1 and sides[0].contracted_stride != 1:  # a tile would be empty but for one lane
+        return None
     most = widest(registers(vector_bits))
     left, right = (side.operand.shape.dtype for side in sides[:2])
     if sides[0].contracted_stride == 1 and is_complex:
