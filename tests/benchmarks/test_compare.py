@@ -182,6 +182,13 @@ def test_a_copy_is_aligned(shape, dtype):
         assert all(c.ctypes.data % 64 == 0 for c in copies) and len({c.ctypes.data for c in copies}) == 5
 
 
+def test_a_copy_keeps_the_order_of_dimensions():
+    """In another one, a run would begin with a copy into the parameter's layout."""
+    array = np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)
+    copy = aligned(array)
+    assert np.array_equal(copy, array) and copy.strides == array.strides and copy.ctypes.data % 64 == 0
+
+
 def test_a_planted_slowdown_runs_the_run_once_and_longer():
     calls = []
     assert slowed(lambda: calls.append(1) or "result", 1.5)() == "result" and calls == [1]

@@ -1,0 +1,100 @@
+"""One operation a program, at many shapes and dtypes, on both stacks and XLA:CPU: does any of them fall off a cliff?
+
+Run: .venv/bin/python -m testbed.benchmarks.op_shapes [--only REGEX] [--stacks legacy,mlir] [--limit 2] [--json FILE]
+Times are minima of rounds in which the stacks take turns, on one thread. A line is printed for each program of which a
+stack takes more than --limit times XLA's time; exit status 1 if there is one. Products have more in dot_shapes.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..hlo.shapes import Shape
+from . import op_moves, op_values  # noqa: F401  # they add their programs
+from .op_text import PROGRAMS
+from .tables import left, right, text_table
+
+
+def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float) -> dict[str, float]:
+    """Microseconds of a run by stack, XLA's under `xla`. Raises TestbedError for what a stack does not take."""
+    from ..formats.program import Program
+    from ..formats.text.parser import parse_module
+    from .contestants import contestant
+    from .paired import race
+    from .xla_inputs import drawn_inputs
+
+    module = parse_module(text)
+    program = Program("op", text, module)
+    drawn = zip(drawn_inputs(module), module.entry.parameters, strict=True)
+    inputs = [_laid_out(x, parameter.shape) for x, parameter in drawn]
+    runs = {stack: contestant(stack, program, inputs).run for stack in (*stacks, "xla")}
+    times = race(runs, rounds=rounds, seconds=seconds)
+    return {stack: timing.minimum * 1e6 for stack, timing in times.items()}
+
+
+def _laid_out(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """The array in the layout of its parameter: in another one, our stacks would copy it in each run, XLA once."""
+    order = tuple(reversed(shape.minor_to_major))
+    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+
+
+def ratios(times: Mapping[str, float], least: float = 0.0) -> dict[str, float]:
+    """Our stacks' multiples of XLA's time. least: microseconds below which no time counts: a call's own."""
+    return {s: max(t, least) / max(times["xla"], least) for s, t in times.items() if s != "xla"}
+
+
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="op_shapes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", default="", metavar="REGEX", help="only programs whose name matches")
+    parser.add_argument("--stacks", default="legacy,mlir")
+    parser.add_argument(
+        "--limit", type=float, default=2.0, help="multiple of XLA's time from which on a line is printed"
+    )
+    parser.add_argument("--least", type=float, default=10.0, help="microseconds that a program counts for at least")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.03, help="of each stack and program")
+    parser.add_argument("--json", type=Path, help="also write all times, in microseconds, to this file")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    from ..codegen.threads import set_threads
+    from ..hlo.errors import TestbedError
+
+    options = parse_arguments(argv)
+    set_threads(1)
+    found: dict[str, dict[str, float]] = {}
+    names = [name for name in PROGRAMS if re.search(options.only, name)]
+    stacks = options.stacks.split(",")
+    for number, name in enumerate(names):
+        try:
+            found[name] = measure(PROGRAMS[name](), stacks, options.rounds, options.seconds)
+        except TestbedError as error:
+            print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
+        high = {s: r for s, r in ratios(found[name], options.least).items() if r > options.limit}
+        if high:
+            told = ", ".join(f"{s} {r:.1f}" for s, r in high.items())
+            print(f"[{number + 1}/{len(names)}] {name}: {told} of {found[name]['xla']:.0f} us", file=sys.stderr)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+    above = {n: r for n, t in found.items() if max((r := ratios(t, options.least)).values()) > options.limit}
+    rows = sorted(above.items(), key=lambda item: -max(item[1].values()))
+    cells = [(n, f"{found[n]['xla']:.0f}", *(f"{r[s]:.2f}" for s in stacks)) for n, r in rows]
+    if cells:
+        print(text_table([left("program"), right("xla us"), *map(right, stacks)], cells))
+    print(f"{len(found)} programs, {len(rows)} above {options.limit:g} times XLA's time")
+    return int(bool(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
