@@ -2,7 +2,8 @@
 fusions read and write those of their computations.
 
 Where the module's text requires another layout, the pass inserts a `copy`, so that later stages may treat forwarding as
-an alias.
+an alias. A reshape between layouts becomes one of row-major arrays, and copies: these are transposes, done in blocks,
+where the reshape would find each element by divisions.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...hlo.ir import Computation, Instruction, Module
-from ...hlo.layouts import same_bytes
+from ...hlo.layouts import reshape_moves_bytes, same_bytes
 from ...hlo.opclasses import branches
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
@@ -32,16 +33,26 @@ def agree_layouts(module: Module) -> Module:
                 wanted[i.attributes["body"]] = i.attributes["body"].parameters[0].shape
             elif i.opcode is Op.CONDITIONAL:
                 wanted.update(dict.fromkeys(branches(i), i.shape))
+    fused = {c for computation in module.computations for i in computation.instructions for c in _bodies(i)}
     for computation in module.computations:
-        table[computation] = _agree(computation, wanted.get(computation), table, names)
+        table[computation] = _agree(computation, wanted.get(computation), table, names, computation not in fused)
     if all(a is b for a, b in table.items()):
         return module
     return Module(module.name, tuple(table.values()), table[module.entry], module.attributes)
 
 
+def _bodies(i: Instruction) -> tuple[Computation, ...]:
+    return tuple(i.called()) if i.opcode is Op.FUSION else ()
+
+
 def _agree(
-    computation: Computation, root_shape: Shape | None, table: dict[Computation, Computation], names: Names
+    computation: Computation,
+    root_shape: Shape | None,
+    table: dict[Computation, Computation],
+    names: Names,
+    reshapes: bool,
 ) -> Computation:
+    """reshapes: whether they become row-major."""
     new: dict[Instruction, Instruction] = {}
     out: dict[Instruction, None] = {}
 
@@ -70,10 +81,12 @@ def _agree(
     for old in computation.instructions:
         operands = tuple(new[o] for o in old.operands)
         base = relink(old if operands == old.operands else old.replace(operands=operands), table)
-        fused = _as_inside(base, coerce, names) if base.opcode is Op.FUSION else base
-        if fused.shape is not base.shape:
-            out[fused] = None
-        new[old] = coerce(fused, base.shape) if base.opcode is Op.FUSION else _fit(base, coerce)
+        inner = _as_inside(base, coerce, names) if base.opcode is Op.FUSION else base
+        if reshapes and base.opcode is Op.RESHAPE:
+            inner = _row_major(base, coerce, names)
+        if inner.shape is not base.shape:
+            out[inner] = None
+        new[old] = coerce(inner, base.shape) if base.opcode in (Op.FUSION, Op.RESHAPE) else _fit(base, coerce)
         out[new[old]] = None
     root = new[computation.root]
     if root_shape is not None:
@@ -91,6 +104,18 @@ def _as_inside(fusion: Instruction, coerce: Coerce, names: Names) -> Instruction
     if not _agrees(body.root.shape, fusion.shape):
         return fusion.replace(name=names.fresh(f"{fusion.name}.inside"), shape=body.root.shape, operands=operands)
     return fusion if operands == fusion.operands else fusion.replace(operands=operands)
+
+
+def _row_major(reshape: Instruction, coerce: Coerce, names: Names) -> Instruction:
+    """The reshape of a row-major operand; if its own layout is another one, with a row-major result of another name."""
+    source, shape = reshape.operands[0].shape, reshape.shape
+    if source.is_dynamic or shape.is_dynamic or not reshape_moves_bytes(source, shape):
+        return reshape
+    operands = (coerce(reshape.operands[0], source.without_layout()),)
+    if shape.is_row_major:
+        return reshape.replace(operands=operands)
+    name = names.fresh(f"{reshape.name}.rows")
+    return reshape.replace(name=name, shape=shape.without_layout(), operands=operands)
 
 
 def _fit(i: Instruction, coerce: Coerce) -> Instruction:

@@ -262,11 +262,18 @@ def _may_be_computed_again(i: Instruction) -> bool:
         return i.shape.dims == i.operands[0].shape.dims
     if i.opcode is Op.BITCAST and changes_elements(i):
         return False
-    if i.opcode is Op.TRANSPOSE and i.shape.size > LARGE_TRANSPOSE:
-        return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(
-            i.operands[0].shape.minor_to_major[0]
-        )
+    if i.opcode in (Op.TRANSPOSE, Op.COPY) and i.shape.size > LARGE_TRANSPOSE:
+        return _keeps_neighbours(i)
     return not any(o.shape.is_dynamic for o in i.operands)
+
+
+def _keeps_neighbours(i: Instruction) -> bool:
+    """Whether a transpose, or a copy that may change the layout, leaves the elements of a row side by side."""
+    source = i.operands[0].shape
+    if i.opcode is Op.TRANSPOSE:
+        return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(source.minor_to_major[0])
+    long = [[d for d in shape.minor_to_major if shape.dims[d] != 1][:1] for shape in (i.shape, source)]
+    return not i.shape.is_array or long[0] == long[1]
 
 
 def _is_view(i: Instruction, users: Sequence[Instruction]) -> bool:
