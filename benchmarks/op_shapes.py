@@ -42,7 +42,7 @@ def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float) -> di
 def _laid_out(array: np.ndarray, shape: Shape) -> np.ndarray:
     """The array in the layout of its parameter: in another one, our stacks would copy it in each run, XLA once."""
     order = tuple(reversed(shape.minor_to_major))
-    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+    return array.transpose(order).copy("C").transpose(np.argsort(order))
 
 
 def ratios(times: Mapping[str, float], least: float = 0.0) -> dict[str, float]:

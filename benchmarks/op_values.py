@@ -268,11 +268,11 @@ DOTS = (
     ("c128", "c128"),
 )
 for (dtype, out), (m, k, n), (left, right) in itertools.product(DOTS, SIZES, ((1, 0), (1, 1), (0, 0))):
-    a = [m, k] if left else [k, m]
-    b = [n, k] if right else [k, n]
+    x = [m, k] if left else [k, m]
+    y = [n, k] if right else [k, n]
     add(
         f"dot {dtype} {out} {'nt'[1 - left]}{'nt'[right]} {m}x{k}x{n}",
-        [array(dtype, a), array(dtype, b)],
+        [array(dtype, x), array(dtype, y)],
         f"r = {array(out, [m, n])} dot(p0, p1), lhs_contracting_dims={{{left}}}, rhs_contracting_dims={{{right}}}",
     )
 for dtype, (batch, m, k, n) in itertools.product(

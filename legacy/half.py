@@ -1,15 +1,17 @@
-"""Maxima and minima of f16 by its bits as integers: no vector of f16 has such instructions before AVX512-FP16, and where
-the neighbours of one in f32 are conversions, LLVM computes it in f16: by elements, 50 times as slow.
+"""Maxima and minima of f16 by its bits as integers: before AVX512-FP16 no instruction makes them of vectors of f16, and
+where the neighbours of one in f32 are conversions, LLVM computes it in f16: by elements, 50 times as slow.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 from llvmlite import ir
 
 from ..hlo.opcodes import Op
 from .builder import Code
 
-V = ir.Value
+V: TypeAlias = ir.Value
 I16 = ir.IntType(16)
 HALF = ir.HalfType()
 

@@ -19,7 +19,7 @@ from .linear import is_bitcast_transpose, is_reshaping_broadcast
 from .loops import nest
 from .memory import constant_array, immediate, is_splat, load
 from .ranges import Steps
-from .registers import I64, Register
+from .registers import I32, I64, Register
 
 
 def constant(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -242,16 +242,12 @@ def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
 
 
 def iota(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    dtype = instruction.shape.dtype
-    position = index.multi[instruction.attributes["iota_dimension"]]
-    return iota_value(e.code, dtype, position)
+    code, dtype, dimension = e.code, instruction.shape.dtype, instruction.attributes["iota_dimension"]
+    position = code.value(index.multi[dimension])
+    if instruction.shape.dims[dimension] < 1 << 31:  # before AVX-512, no instruction makes floats of 64-bit vectors
+        return convert(code, DType.S32, dtype, code.b.trunc(position, I32))
+    return convert(code, DType.S64, dtype, position)
     yield
-
-
-def iota_value(code: Code, dtype: DType, position: IndexValue) -> Register:
-    """A position as a number. Positions fit into 63 bits, so signed conversion, which vectorises best, is exact."""
-    source = DType.S64 if not dtype.is_unsigned else DType.U64
-    return convert(code, source, dtype, code.value(position))
 
 
 def dynamic_slice(e: Elemental, instruction: Instruction, index: Index) -> Reads:

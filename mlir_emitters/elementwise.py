@@ -56,7 +56,7 @@ _ZEROS_BELOW = frozenset({Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
 _TO_INTEGERS = _ZEROS_BELOW | {Op.FLOOR}
 
 
-_OF_HALF = {Op.MAXIMUM: half.maximum, Op.MINIMUM: half.minimum, Op.CLAMP: half.clamp}
+_OF_HALF: dict[Op, Callable[..., Value]] = {Op.MAXIMUM: half.maximum, Op.MINIMUM: half.minimum, Op.CLAMP: half.clamp}
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 A transpose changes its dimension labels, a reversed kernel its window's reversal, a pad its window's padding. A
 convolution with a window of one element becomes a dot. A kernel whose output features are not adjacent in memory is
-transposed where that pays off.
+transposed where that pays off. Operands of f16 and of 8 bits are converted to f32 once, not for each product.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...hlo.attributes import ConvolutionDims, PadDim, Window
+from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opclasses import CONTROL_PREDECESSORS
 from ...hlo.opcodes import Op
@@ -20,9 +21,13 @@ from ..building import Builder
 from ..expansion import expand_ops
 from ..rewriting import with_attributes
 from .dot import SHORT, single_users
+from .normalize_floats import NARROW, in_f32
 
 MANY = 256
 """Minimum number of result positions for which the cost of transposing the kernel first is negligible."""
+
+SEVERAL = 4
+"""Output features of a group from which on an operand is converted before the products."""
 
 LARGE = 1 << 14
 """Number of elements from which an operand's transpose is kept if it changes the fastest dimension."""
@@ -54,7 +59,17 @@ def canonical_convolution(i: Instruction, b: Builder) -> Instruction | None:
     if dot is not None:
         return dot
     changed = _with_features_last(changed, b)
+    if _converts_often(changed):
+        return in_f32(changed, b)
     return b.add(changed) if changed is not i else None
+
+
+def _converts_often(i: Instruction) -> bool:
+    """Whether operands that take instructions to convert are read for many products. bf16 takes a shift, or none."""
+    dtypes = {o.shape.dtype for o in i.operands}
+    kernel, d = i.operands[1].shape, i.attributes["dim_labels"]
+    features = kernel.dims[d.kernel_output_feature] // i.attributes.get("feature_group_count", 1)
+    return not dtypes.isdisjoint(NARROW - {DType.BF16}) and features >= SEVERAL
 
 
 def _input(i: Instruction) -> Instruction | None:

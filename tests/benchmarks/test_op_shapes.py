@@ -1,0 +1,57 @@
+"""The sweep of single operations: its programs are valid, and what is printed follows from the times."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ...benchmarks import op_shapes
+from ...benchmarks.op_text import PROGRAMS
+from ...codegen import threads
+from ...formats.text.parser import parse_module
+from ...hlo.errors import TestbedError
+from ...hlo.opcodes import Op
+from ...hlo.verify.verifier import verify
+
+
+def test_every_program_is_valid_and_many_opcodes_have_one():
+    opcodes = set()
+    for name, text in PROGRAMS.items():
+        module = parse_module(text(), name)
+        verify(module)
+        opcodes |= {i.opcode for i in module.entry.instructions}
+    missing = {Op.DOT, Op.CONVOLUTION, Op.SORT, Op.GATHER, Op.SCATTER, Op.REDUCE_WINDOW, Op.WHILE, Op.FFT} - opcodes
+    assert len(PROGRAMS) > 1500 and not missing
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    def measure(text: str, stacks, rounds, seconds):
+        if "negate" in text:
+            raise TestbedError("refused\nat length")
+        return {"xla": 100.0, "legacy": 250.0 if "abs" in text else 90.0, "mlir": 100.0}
+
+    monkeypatch.setattr(op_shapes, "measure", measure)
+    monkeypatch.setattr(threads, "set_threads", lambda count: None)
+
+
+def test_what_is_above_the_limit_is_told(timed, tmp_path, capsys):
+    file = tmp_path / "times.json"
+    assert op_shapes.main(["--only", "^(abs|ceil|negate) f32$", "--json", str(file)]) == 1
+    told = capsys.readouterr()
+    assert told.out.splitlines()[1].split() == ["abs", "f32", "100", "2.50", "1.00"]
+    assert told.out.splitlines()[-1] == "2 programs, 1 above 2 times XLA's time"
+    assert "negate f32: refused\n" in told.err
+    assert json.loads(file.read_text())["ceil f32"]["legacy"] == 90.0
+    assert op_shapes.main(["--only", "^ceil f32$"]) == 0
+
+
+def test_a_call_of_a_few_microseconds_is_no_cliff():
+    assert op_shapes.ratios({"xla": 1.0, "mlir": 4.0}, least=10.0) == {"mlir": 1.0}
+    assert op_shapes.ratios({"xla": 1.0, "mlir": 40.0}, least=10.0) == {"mlir": 4.0}
+
+
+def test_a_program_is_measured_on_all_stacks():
+    pytest.importorskip("jaxlib")
+    found = op_shapes.measure(PROGRAMS["reshape s8"](), ["legacy", "mlir"], 1, 0.001)
+    assert set(found) == {"legacy", "mlir", "xla"} and all(np.isfinite(t) and t > 0 for t in found.values())
