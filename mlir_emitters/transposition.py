@@ -4,6 +4,7 @@ written.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from .elemental import Elemental
 from .elements import raw_type
 from .generic import emit_generic
 from .graph import Buffer
-from .loops import Places, crossing_dimension
+from .loops import LEAST, Places, crossing_dimension
 from .ranges import Steps, bounds, open_steps
 from .regions import Box, over_boxes
 
@@ -81,7 +82,8 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
 def _block_of(b: Builder, result: Buffer, crossing: tuple[int, int]) -> Block | None:
     """The block that fits into the two dimensions: of short ones that of half as long vectors."""
     (slow, fast), dims = crossing, result.dims
-    least = LEAST_STREAMED if result.shape.bytes >= STREAMED else LEAST_SIDE
+    untiled = min(dims[slow], dims[fast]) < LEAST  # what is no block is read across the order of memory
+    least = LEAST_STREAMED if untiled or result.shape.bytes >= STREAMED else LEAST_SIDE
     fitting = (block_for(result.dtype.bytes, dims[fast], bits, least) for bits in (b.vector_bits, b.vector_bits // 2))
     return next((x for x in fitting if x is not None and dims[slow] >= x.height and dims[fast] >= x.width), None)
 
@@ -236,7 +238,7 @@ def _block_loops(
     band = min(BAND, ends[0])
     whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
-    piece = block.line * LINES if ends[1] % (block.line * LINES) == 0 else block.line
+    piece = block.line * math.gcd(ends[1] // block.line, LINES)
     open_loop(fast, 0, ends[1], piece)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
     open_loop(slow, 0, height, block.height)
