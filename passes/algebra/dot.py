@@ -59,6 +59,22 @@ def dot_of_one_number(i: Instruction, b: Builder) -> Instruction | None:
     return None
 
 
+def dot_of_columns(i: Instruction, b: Builder) -> Instruction | None:
+    """dot without free dimensions, whose batch is the fastest in memory → reduce(multiply): sums of columns."""
+    summands, (x, y) = _summands(i), i.operands[:2]
+    if summands <= 1 or not _simple(i) or x.shape.dims != y.shape.dims or _free(i, 0):
+        return None
+    (batch, summed), theirs = ([i.attributes.get(key, ()) for key in side] for side in _SIDES)
+    same = [(*batch,), (*summed,)] == [(*d,) for d in theirs] and list(batch) == sorted(batch)
+    if not same or not all(o.shape.is_row_major for o in (i, x, y)):
+        return None
+    if max((d for d, size in enumerate(x.shape.dims) if size != 1), default=-1) not in batch:
+        return None
+    wide = DType.F32 if i.shape.dtype in NARROW else i.shape.dtype
+    products = b.binary(Op.MULTIPLY, *(b.convert(o, wide) for o in (x, y)))
+    return b.convert(b.reduce(products, Op.ADD, 0, summed), i.shape.dtype)
+
+
 def dot_with_vector(i: Instruction, b: Builder) -> Instruction | None:
     """A small dot with a vector on one or both sides → multiply and reduce."""
     summands = _summands(i)
@@ -195,6 +211,7 @@ RULES = (
     rule(Op.DOT, dot_of_zeros),
     rule(Op.DOT, dot_outer),
     rule(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    rule(Op.DOT, dot_of_columns, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     rule(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     rule(Op.SLICE, slice_of_dot, REASSOCIATED, 8),
     rule(Op.CONVOLUTION, convolution_of_single_places),

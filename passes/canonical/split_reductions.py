@@ -52,6 +52,9 @@ LONGEST_LINE = 128
 EVEN = 1 << 8
 """What a length that has no even parts is cut to a multiple of; the rest is reduced by itself."""
 
+SHORT_ROW = 16
+"""Elements of a row from which on dimensions stay apart where elements depend on their places."""
+
 LEAST_LINES = 8
 """Lines of a part, at least."""
 
@@ -74,7 +77,7 @@ def in_parts(i: Instruction, b: Builder) -> Instruction | None:
     if not all(x.shape.is_row_major for x in arrays):
         return None
     dims, dtype, size = arrays[0].shape.dims, arrays[0].shape.dtype, arrays[0].shape.size
-    found = division(dims, i.dimensions) if size >= LARGE else None
+    found = division(dims, i.dimensions, not any(map(_has_places, arrays))) if size >= LARGE else None
     if count == 2 and size >= LEAST_PLACED and is_arg_extremum(region):
         divided: Division = found or (dims, tuple(i.dimensions), None)
         counts = _counts(arrays[1], i.dimensions)
@@ -210,24 +213,50 @@ Division = tuple[tuple[int, ...], tuple[int, ...], int | None]
 """Dimensions of an array in parts, those that the partial reductions reduce, and the one of parts in their results."""
 
 
-def division(dims: tuple[int, ...], reduced: Sequence[int]) -> Division | None:
-    """How an array is divided; None if there are many results, or no even parts."""
+def division(dims: tuple[int, ...], reduced: Sequence[int], merged: bool = True) -> Division | None:
+    """How an array is divided; None if there are many results, or no even parts. merged: whether neighbouring reduced
+    dimensions become one.
+    """
     kept = math.prod(n for d, n in enumerate(dims) if d not in reduced)
     fastest = max(d for d, size in enumerate(dims) if size != 1)
     if kept > (FEW if fastest in reduced else FEW_COLUMNS):
         return None
     runs = [list(run) for inside, run in groupby(range(len(dims)), lambda d: d in reduced) if inside]
     run = max(runs, key=lambda run: math.prod(dims[d] for d in run))
-    count = math.prod(dims[d] for d in run)
     most = min(2 * PARTS, math.prod(dims) // (LEAST_IN_PART * kept))
-    even = [n for n in range(LEAST_PARTS, most + 1) if count % n == 0]
-    parts = min(even, key=lambda n: abs(n - PARTS), default=None)
-    if parts is None:
+    if not merged and len(run) > 1 and dims[run[-1]] >= SHORT_ROW:
+        apart = [(d, n) for d in run[:-1] if (n := _parts(dims[d], most)) is not None]
+        if apart:
+            d, parts = apart[0]
+            others = [k if k < d else k + 1 for k in reduced if k != d]
+            shape = (*dims[:d], parts, dims[d] // parts, *dims[d + 1 :])
+            return shape, tuple(sorted([*others, d + 1])), sum(k not in reduced for k in range(d))
+    count = math.prod(dims[d] for d in run)
+    parts_of_all = _parts(count, most)
+    if parts_of_all is None:
         return None
     first = run[0]
-    shape = (*dims[:first], parts, count // parts, *dims[run[-1] + 1 :])
+    shape = (*dims[:first], parts_of_all, count // parts_of_all, *dims[run[-1] + 1 :])
     others = [d if d < first else d - len(run) + 2 for d in reduced if d not in run]
     return shape, tuple(sorted([*others, first + 1])), sum(d not in reduced for d in range(first))
+
+
+def _parts(count: int, most: int) -> int | None:
+    even = [n for n in range(LEAST_PARTS, most + 1) if count % n == 0]
+    return min(even, key=lambda n: abs(n - PARTS), default=None)
+
+
+def _has_places(x: Instruction) -> bool:
+    """Whether elements depend on their place along several dimensions: merged, each would divide to find it."""
+    stack, seen = [x], {x}
+    while stack:
+        i = stack.pop()
+        if i.shape.rank > 1 and (i.opcode is Op.IOTA or (i.opcode is Op.BROADCAST and i.operands[0].shape.size != 1)):
+            return True
+        new = {*i.operands} - seen if i.opcode in ELEMENTWISE or i.opcode is Op.BROADCAST else set()
+        seen |= new
+        stack += new
+    return False
 
 
 def is_arg_extremum(region: Computation) -> bool:

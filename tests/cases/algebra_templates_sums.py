@@ -102,6 +102,12 @@ SUMS: dict[str, tuple[Template, ...]] = {
                   case("sum", "x = T[2,1,4] parameter(0); y = T[3,4,1] parameter(1); ROOT r = T[4,2,3] dot(x, y),"
                               "lhs_batch_dims={2}, rhs_batch_dims={1}, lhs_contracting_dims={1}, "
                               "rhs_contracting_dims={2}")),
+    "dot_of_columns": (case("sum", "x = T[3,4] parameter(0); y = T[3,4] parameter(1); ROOT r = T[4] dot(x, y),"
+                                   "lhs_batch_dims={1}, rhs_batch_dims={1}, lhs_contracting_dims={0}, "
+                                   "rhs_contracting_dims={0}"),
+                       case("sum", "x = T[2,3,4,1] parameter(0); y = T[2,3,4,1] parameter(1);"
+                                   "ROOT r = T[2,4] dot(x, y), lhs_batch_dims={0,2}, rhs_batch_dims={0,2},"
+                                   "lhs_contracting_dims={3,1}, rhs_contracting_dims={3,1}")),
     "dot_with_vector": (case("sum", "x = T[2,3] parameter(0); y = T[3] parameter(1); "
                                     "ROOT r = T[2] dot(x, y), " + _DOT1),
                         case("sum", "x = T[5] parameter(0); y = T[5] parameter(1);"

@@ -10,6 +10,7 @@ from ....passes.fuel import Fuel, limited
 from ...cases.algebra_modules import hlo_text, special_inputs
 from ...cases.algebra_template import Template
 
+_COLUMNS = "lhs_batch_dims={1}, rhs_batch_dims={1}, lhs_contracting_dims={0}, rhs_contracting_dims={0}"
 _DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 
 REGIONS = """subtract {
@@ -108,6 +109,12 @@ REFUSED = [
     ("dot_outer", "c64", "x = T[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT),
     ("dot_of_one_number", "s4", "x = T[2,3] parameter(0); n = S constant(1); c = T[3,2] broadcast(n), dimensions={};"
                                 "ROOT r = T[2,2] dot(x, c), " + _DOT),
+    ("dot_of_columns", "c64", "x = T[3,4] parameter(0); y = T[3,4] parameter(1); ROOT r = T[4] dot(x, y), " + _COLUMNS),
+    ("dot_of_columns", "f32", ("x = T[3,4] parameter(0); y = T[4,3] parameter(1); ROOT r = T[4] dot(x, y),"
+                              "lhs_batch_dims={1}, rhs_batch_dims={0}, lhs_contracting_dims={0}, "
+                              "rhs_contracting_dims={1}")),
+    ("dot_of_columns", "f32", "x = T[3,4]{0,1} parameter(0); y = T[3,4]{0,1} parameter(1);"
+                              "ROOT r = T[4] dot(x, y), " + _COLUMNS),
     ("dot_with_vector", "c64", "x = T[2,3] parameter(0); y = T[3] parameter(1); ROOT r = T[2] dot(x, y), " + _DOT),
     # the region does not work on whole arrays
     ("scatter_at_known", "f32", ("x = T[5] parameter(0); u = T[1] parameter(1); i = s32[1,1] constant({{2}});"
