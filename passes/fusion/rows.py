@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...hlo.analysis.kernel_forms import ROW_BYTES
 from ...hlo.analysis.rows import Role, assign_roles, common_signature, fits, is_few
 from ...hlo.ir import Computation, Instruction, Module
-from ...hlo.opclasses import ELEMENTWISE, control_computations
+from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE, control_computations
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from ..rewriting import Names, callees_first, rebuild
@@ -25,7 +25,14 @@ SHORT = 8
 results of several rows at once, while a row kernel computes one after the other.
 """
 
+SHORT_OF_FUNCTIONS = 32
+"""The same for functions: the logarithm of a log_softmax of 10 columns took three times XLA's time for all of it."""
+
+FEW = 8
+"""Elements of a row, up to which no expensive op is in a row kernel, which takes so few one by one."""
+
 _BARE = (ELEMENTWISE | {Op.BROADCAST, Op.REDUCE, Op.IOTA, Op.SLICE}) - {Op.COPY, Op.STOCHASTIC_CONVERT}
+_FUNCTIONS = EXPENSIVE - {Op.DIVIDE, Op.REMAINDER, Op.SQRT, Op.RSQRT}
 _WITHIN = _BARE | {
     *(Op.BITCAST, Op.CONCATENATE, Op.CONSTANT, Op.COPY, Op.DYNAMIC_SLICE, Op.GET_TUPLE_ELEMENT, Op.PAD, Op.PARAMETER),
     *(Op.RESHAPE, Op.TRANSPOSE),
@@ -87,7 +94,12 @@ class RowForm:
     def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
         if self.count < 4 and self.count * self.length > SPLIT:
             return False
-        if self.length < SHORT and any(u.expensive and not self._is_full(u) for u in units):
+        if self.length <= FEW and any(u.expensive for u in units):
+            return False
+        on_results = [u for u in units if u.expensive and not self._is_full(u)]
+        if on_results and self.length < SHORT:
+            return False
+        if self.length <= SHORT_OF_FUNCTIONS and any(m.opcode in _FUNCTIONS for u in on_results for m in u.inside):
             return False
         return not any(
             u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES for u in inner if self._is_full(u)

@@ -346,7 +346,7 @@ def test_chains_of_reductions_and_elementwise_work(text):
     run_plan(plan(parse_module(text)), make_inputs(parse_module(text)))  # checks in-place results
 
 
-@pytest.mark.parametrize(("columns", "merged"), [(3, False), (16, True)])
+@pytest.mark.parametrize(("columns", "merged"), [(3, False), (16, False), (32, False), (33, True)])
 def test_expensive_ops_on_results_of_short_rows_are_no_row_kernel(columns: int, merged: bool):
     """They are computed for several rows at once. One by one, the power of a distance in space took 17 ns, not 5."""
     body = f"""x = f32[512,{columns}] parameter(0)
@@ -359,3 +359,14 @@ def test_expensive_ops_on_results_of_short_rows_are_no_row_kernel(columns: int, 
     rows = [k for k in kernels if k.instruction.name.startswith("reduce_exponential_row_fusion")]
     assert bool(rows) is merged
     check(text, make_inputs(parse_module(text)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "columns", "count"),
+    [("softmax", 8, 2), ("softmax", 9, 1), ("log_softmax", 10, 2), ("layernorm", 10, 1)],
+)
+def test_short_rows_are_one_kernel_if_that_is_no_work_row_by_row(pattern, columns, count):
+    """Roots and quotients of results are: one takes as long as a few elements."""
+    made = kernels(text_of(pattern, r=512, c=columns))
+    assert len(made) == 1 if count == 1 else len(made) >= count
+    check(text_of(pattern, r=512, c=columns))
