@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import zip_longest
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -51,32 +50,21 @@ TANH_P = (
     -8.488337160931291e-14,
 )
 TANH_Q = (1.0, 0.46417336958506705, 0.024495176514843595, 0.00025461431051138647)
-ERF_NEAR = (
-    0.12837916612625122,
-    -0.3761260211467743,
-    0.11283256113529205,
-    -0.026839222759008408,
-    0.005160260014235973,
-    -0.0007765812333673239,
-    7.063569501042366e-05,
+ERF_ROOT = (
+    0.12837915122509003,
+    0.4774658679962158,
+    -0.06186050921678543,
+    -0.07445760071277618,
+    0.004796120338141918,
+    0.00785928312689066,
+    -0.0008653940167278051,
+    -0.0005303638754412532,
+    0.00014664408809039742,
+    -1.1249362614762504e-05,
 )
-"""erf(x)/x - 1 as a polynomial of x² up to ERF_LIMIT."""
+"""4·(1 - erfc(x)^¼)/x - 1 on [0, ERF_ONE]. From ERF_ONE on, erf rounds to 1."""
 
-ERF_FAR = (
-    0.5693516731262207,
-    -0.411031574010849,
-    0.02595929615199566,
-    0.04740835726261139,
-    -0.006892060395330191,
-    -0.004949432797729969,
-    0.001811510999687016,
-    -0.00018359831301495433,
-)
-"""The fourth root of erfc(x) as a polynomial of x - ERF_CENTRE on [ERF_LIMIT, 4]."""
-
-ERF_LIMIT = 1.125
-ERF_CENTRE = 1.1460126638412476
-"""Where the fourth root of erfc is nearly a float, ERF_FAR[0]: its rounding would be the largest error."""
+ERF_ONE = 4.0
 
 FIRST_EXPONENT = 172
 """The biased exponent of HUGE."""
@@ -136,23 +124,15 @@ def logistic(r: Real, x: V) -> V:
 
 
 def erf(r: Real, x: V) -> V:
-    """x + x·P(x²) near zero, 1 - Q(|x|)⁴ elsewhere: no exponential and no quotient.
-
-    Both are polynomials. Vectors of 512 bits compute one, with the coefficients of each element: they have masks and
-    registers for that. Narrower ones compute both.
+    """1 - (1 - u)⁴ as two steps of u ← u·(2 - u), with u·4 = x + x·P(x), which has the relative error of erf near zero
+    and needs no other polynomial far from it. The steps are scaled, so that no u of a normal number is subnormal.
     """
     a = r.abs(x)
-    far = r.gt(a, ERF_LIMIT)
-    square = r.mul(x, x)
-    shifted = r.sub(r.select(r.gt(a, 4.0), r.c(4.0), a), r.c(ERF_CENTRE))
-    if r.code.vector_bits >= 512:
-        pairs = zip_longest(ERF_NEAR, ERF_FAR, fillvalue=0.0)
-        p = q = r.horner(r.select(far, shifted, square), [r.select(far, r.c(q), r.c(p)) for p, q in pairs])
-    else:
-        p, q = r.poly(square, ERF_NEAR), r.poly(shifted, ERF_FAR)
-    root = r.mul(q, q)
-    outer = r.sub(r.c(1.0), r.mul(root, root))
-    return r.select(far, r.copysign(outer, x), r.fma(x, p, x))
+    a = r.select(r.gt(a, ERF_ONE), r.c(ERF_ONE), a)
+    v = r.fma(a, r.quads(a, ERF_ROOT), a)
+    v = r.mad(r.mul(v, v), r.c(-1 / 8), v)
+    v = r.mad(r.mul(v, v), r.c(-1 / 4), v)
+    return r.copysign(v, x)
 
 
 def _reduce(r: Real, x: V) -> tuple[V, V]:
