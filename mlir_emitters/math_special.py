@@ -6,13 +6,13 @@ from .builder import Builder, Value
 from .math_exp import scaled_exp
 from .math_support import horner, offset, scale, select_if, through_f64
 
-# 4(1 − ∜(1 − erf(x)))/x − 1 on [0, 4.05], where erf has become 1; two terms a row.
+# 4(1 − ∜(1 − erf(x)))/x − 1 on [0, 4.04], where erf has become 1; two terms a row.
 ROOT_SINGLE = (
-    (0.12837915122509003, 0.47746574878692627),
-    (-0.06186039373278618, -0.07445662468671799),
-    (0.004794546402990818, 0.007860546931624413),
-    (-0.0008663020562380552, -0.0005299405311234295),
-    (0.00014656322309747338, -1.12452053144807e-05),
+    (0.12837913632392883, 0.4774666130542755),
+    (-0.061869774013757706, -0.07441279292106628),
+    (0.004692604299634695, 0.00798920076340437),
+    (-0.0009590838453732431, -0.0004919585771858692),
+    (0.00013841809413861483, -1.0538396054471377e-05),
 )
 # erf(x)/x − 1 in x² on |x| ≤ 1, and −log(erfc(x)) in (x − 3.5)/2.5 on [1, 6].
 ERF_DOUBLE = (
@@ -63,7 +63,7 @@ def erf_f32(b: Builder, x: Value) -> Value:
     1 − (1 − v/4)² = v/2 − (v/4)². Written with v and v/2 instead of v/4, the least normal x keeps its bits.
     """
     magnitude = b.absf(x)
-    a = select_if(b, "ogt", magnitude, 4.05, 4.05, magnitude)
+    a = select_if(b, "ogt", magnitude, 4.04, 4.04, magnitude)
     square = b.mulf(a, a)
     first, second, third, fourth, fifth = (b.fma(a, b.like(odd, x), b.like(even, x)) for even, odd in ROOT_SINGLE)
     fourth_power = b.mulf(square, square)
@@ -86,7 +86,7 @@ def erf_f64(b: Builder, x: Value) -> Value:
 
 
 def _plus_product(b: Builder, x: Value, factor: Value) -> Value:
-    """x + x·factor for |x| ≤ 4.05. Without a fused operation both are scaled: a subnormal product would be flushed."""
+    """x + x·factor for |x| ≤ 4.04. Without a fused operation both are scaled: a subnormal product would be flushed."""
     if b.fma_hardware:
         return b.fma(x, factor, x)
     scaled = scale(b, x, 2.0**64)
