@@ -38,6 +38,20 @@ LOG = (
     0.12761599057610043,
     -0.07635485088080428,
 )
+LOG2 = (2.8853900817901152, 0.9617966733038534, 0.5770835922605464, 0.4116722712871472, 0.34073863713848523)
+"""log2((1 + s)/(1 - s))/s as a polynomial of s², in doubles; error 2^-37.8."""
+
+EXP2 = (
+    1.0000000005565761,
+    0.6931472058209365,
+    0.24022646878452708,
+    0.05550328594151171,
+    0.009618489683829114,
+    0.0013400005397637665,
+    0.00015345773261578975,
+)
+"""2^x on ±½, in doubles; error 2^-29."""
+
 SIN = (-0.16666666641428166, 0.008333329362414063, -0.00019839327166128396, 2.7182374681825255e-06)
 COS = (0.04166666662247539, -0.0013888883722508701, 2.4799511735079297e-05, -2.720954537982901e-07)
 TANH_P = (
@@ -93,6 +107,14 @@ def expm1(r: Real, x: V) -> V:
 
 
 def log(r: Real, x: V) -> V:
+    n, f = _split(r, x)
+    square = r.mul(f, f)
+    tail = r.mad(r.mul(f, square), r.poly(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
+    return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
+
+
+def _split(r: Real, x: V) -> tuple[V, V]:
+    """(n, f) with x = 2^n · (1 + f) and 1 + f from √½ to √2, for positive finite x; subnormals in strict mode only."""
     b = r.code.b
     normal, more = x, None
     if r.code.strict:
@@ -102,10 +124,7 @@ def log(r: Real, x: V) -> V:
     bits = r.to_bits(normal)
     e = b.ashr(b.sub(bits, r.i(0x3F3504F3)), r.i(23))
     f = r.sub(r.from_bits(b.sub(bits, b.shl(e, r.i(23)))), r.c(1.0))
-    n = b.sitofp(b.add(e, more) if more is not None else e, r.type)
-    square = r.mul(f, f)
-    tail = r.mad(r.mul(f, square), r.poly(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
-    return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
+    return b.sitofp(b.add(e, more) if more is not None else e, r.type), f
 
 
 def log_plus_one(r: Real, x: V) -> V:
@@ -195,14 +214,36 @@ def _nan_unless_finite(r: Real, x: V, result: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    """x^y in doubles. A subnormal y counts as zero but not as an integer, so a negative x, subnormal too, gives NaN."""
-    result = r.in_double(math_f64.power_by_log, x, y)
+    """x^y. The logarithm, the product and its power of two are doubles of few terms; cases are decided in floats.
+
+    A subnormal y counts as zero but not as an integer, so a negative x, subnormal too, gives NaN.
+    """
     b = r.code.b
-    magnitude = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
-    subnormal = b.icmp_unsigned("<", b.sub(magnitude, r.i(1)), r.i(0x7FFFFF))
-    base = r.to_bits(x)  # negative, but not -0 and not NaN
-    negative = b.icmp_unsigned("<", b.sub(base, r.i(0x80000001)), r.i(0x7F800000))
-    return r.select(r.both(subnormal, negative), r.c(math.nan), result)
+    a = r.abs(x)
+    n, f = _split(r, a)
+    n = r.select(r.eq(a, 0.0) if r.code.strict else r.lt(a, r.tiny), r.c(-math.inf), n)
+    n = r.select(r.lt(a, math.inf), n, a)  # the logarithm of an infinity or a NaN is itself
+    magnitude = b.fptrunc(_power_of_two(Real(r.code, 64), r.wider(n), r.wider(f), r.wider(y)), r.type)
+    half = r.mul(y, r.c(0.5))
+    is_integer = r.compare("==", r.call("floor", y), y)
+    is_odd = r.both(is_integer, b.fcmp_ordered("!=", r.call("floor", half), half))
+    result = r.select(is_odd, r.copysign(magnitude, x), magnitude)
+    one = r.either(r.eq(y, 0.0), r.either(r.eq(x, 1.0), r.both(r.eq(x, -1.0), r.is_infinite(y))))
+    result = r.select(one, r.c(1.0), result)
+    below = r.both(r.lt(x, 0.0) if r.code.strict else r.compare("<=", x, r.c(-r.tiny)), r.gt(x, -math.inf))
+    exponent = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
+    subnormal = b.icmp_unsigned("<", b.sub(exponent, r.i(1)), r.i(0x7FFFFF))
+    negative = b.icmp_unsigned("<", b.sub(r.to_bits(x), r.i(0x80000001)), r.i(0x7F800000))  # but not -0 and not NaN
+    none = r.either(r.both(subnormal, negative), r.both(below, r.negated(is_integer)))
+    return r.select(none, r.c(math.nan), result)
+
+
+def _power_of_two(d: Real, n: V, f: V, y: V) -> V:
+    """2^(y·log2(2^n·(1 + f))), limited to what exceeds every float; log2(1 + f) = 2·atanh(s)/ln2, s = f/(2 + f)."""
+    s = d.div(f, d.add(f, d.c(2.0)))
+    exponent = d.clip(d.mul(y, d.mad(s, d.poly(d.mul(s, s), LOG2), n)), -200.0, 200.0)
+    whole, k = d.round_to_integer(exponent)
+    return d.mul(d.poly(d.sub(exponent, whole), EXP2), d.power_of_two(k))
 
 
 def _through_double(function: Callable[..., V]) -> Callable[..., V]:

@@ -272,21 +272,6 @@ def cbrt(r: Real, x: V) -> V:
     return r.copysign(r.select(ordinary, better, r.select(r.gt(a, 0.0), a, r.add(a, a))), x)
 
 
-def power_by_log(r: Real, x: V, y: V) -> V:
-    """x^y for floats, evaluated in doubles. The absolute error of its logarithm is about 1e-16 · |y log x|."""
-    b = r.code.b
-    magnitude = exp(r, r.mul(y, log(r, r.abs(x))))
-    half = r.mul(y, r.c(0.5))
-    is_integer = r.compare("==", r.call("floor", y), y)
-    is_odd = r.both(is_integer, r.code.b.fcmp_ordered("!=", r.call("floor", half), half))
-    negative = b.icmp_signed("<", r.to_bits(x), r.i(0))
-    result = r.select(r.both(negative, is_odd), r.neg(magnitude), magnitude)
-    finite_negative = r.both(r.lt(x, 0.0), r.negated(r.is_infinite(x)))
-    result = r.select(r.both(finite_negative, r.negated(is_integer)), r.c(math.nan), result)
-    one = r.either(r.eq(y, 0.0), r.either(r.eq(x, 1.0), r.both(r.eq(x, -1.0), r.is_infinite(y))))
-    return r.select(one, r.c(1.0), result)
-
-
 def power(r: Real, x: V, y: V) -> V:
     """libm's pow, but subnormal operands count as zeros unless strict. A negative base with a subnormal y gives NaN."""
     if r.code.strict:

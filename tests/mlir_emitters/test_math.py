@@ -109,7 +109,7 @@ def test_two_operands(opcode, reference, dtype):
         y[len(grid) :] /= 8
     with np.errstate(all="ignore"):
         exact = reference(x.astype(np.longdouble), y.astype(np.longdouble))
-    assert worst_ulp(run(opcode, dtype, x, y), exact) <= 3
+    assert worst_ulp(run(opcode, dtype, x, y), exact) <= (0.54 if dtype == "f32" else 3)
 
 
 @pytest.mark.parametrize("magnitude", [2.0**20, 2.0**60, 2.0**100, 1e38])
