@@ -20,6 +20,15 @@ V: TypeAlias = ir.Value
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693359375  # 9 significant bits, so that n · LN2_HIGH is exact
 LN2_LOW = -2.12194440054690583e-4
+EXP = (
+    1.0,
+    1.0,
+    0.4999999403953552,
+    0.1666651964187622,
+    0.041668400168418884,
+    0.008368856273591518,
+    0.0013814335688948631,
+)
 EXPM1 = (
     0.49999999751990587,
     0.16666666245981557,
@@ -88,11 +97,17 @@ HUGE = 2.0 ** (FIRST_EXPONENT - 127)
 
 
 def exp(r: Real, x: V) -> V:
+    """2^n · e^t in two steps. n is rounded with both biases of the two powers in its low bits."""
+    b = r.code.b
     x = r.clip(x, -105.0, 89.0)
-    n, k = r.round_to_integer(r.mul(x, r.c(LOG2_E)))
+    rounding = r.c(1.5 * 2.0**r.mantissa + 2 * r.bias)
+    shifted = r.add(r.mul(x, r.c(LOG2_E)), rounding)
+    n = r.sub(shifted, rounding)
     t = r.sub(r.sub(x, r.mul(n, r.c(LN2_HIGH))), r.mul(n, r.c(LN2_LOW)))
-    p = r.add(r.mad(r.mul(t, t), r.poly(t, EXPM1), t), r.c(1.0))
-    return r.scale(p, k)
+    both = r.to_bits(shifted)
+    half = b.lshr(both, r.i(1))
+    first, second = (r.from_bits(b.shl(e, r.i(r.mantissa))) for e in (half, b.sub(both, half)))
+    return r.mul(r.mul(r.poly(t, EXP), first), second)
 
 
 def expm1(r: Real, x: V) -> V:

@@ -157,14 +157,17 @@ def tanh(r: Real, x: V) -> V:
 
     The error of n·LN2 grows with n, but what of it is left in the quotient falls as 2^-n.
     """
+    b = r.code.b
     y = r.select(r.gt(r.abs(x), 22.0), r.c(22.0), r.abs(x))
     y = r.add(y, y)
-    n, k = r.round_to_integer(r.mul(y, r.c(LOG2_E)))
-    t = r.sub(y, r.mul(n, r.c(LN2)))
+    rounding = r.c(1.5 * 2.0**r.mantissa + r.bias)  # so that the exponent of 2^k is in the low bits
+    shifted = r.add(r.mul(y, r.c(LOG2_E)), rounding)
+    t = r.sub(y, r.mul(r.sub(shifted, rounding), r.c(LN2)))
     p = r.mad(r.mul(t, t), r.poly(t, EXPM1), t)
-    power = r.power_of_two(k)
+    power = r.from_bits(b.shl(r.to_bits(shifted), r.i(r.mantissa)))
     e = r.mad(power, p, r.sub(power, r.c(1.0)))
-    return r.copysign(r.div(e, r.add(e, r.c(2.0))), x)
+    sign = b.and_(r.to_bits(x), r.i(1 << (r.bits - 1)))  # of the quotient it is not set
+    return r.from_bits(b.or_(r.to_bits(r.div(e, r.add(e, r.c(2.0)))), sign))
 
 
 def logistic(r: Real, x: V) -> V:

@@ -29,22 +29,29 @@ def power_of_two(b: Builder, p: Precision, n: Value) -> Value:
 
 
 def scaled_exp(b: Builder, x: Value, shift: int) -> Value:
-    """eˣ·2^shift. The power of two is applied in two halves, so that neither overflows before the result does."""
+    """eˣ·2^shift. The power of two is applied in two halves, so that neither overflows before the result does. The
+    rounded exponent has the biases of both in its low bits.
+    """
     p = precision_of(b, x)
-    n, r = reduce_exponent(b, p, x)
-    value = offset(b, b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r), 1.0)
-    half = b.binary("shrsi", n, 1)
-    rest = b.binary("subi", n, half)
+    rounding = p.magic + 2 * p.bias
+    shifted = b.fma(x, b.like(LOG2_E, x), b.like(rounding, x))
+    n = offset(b, shifted, -rounding)
+    r = b.fma(n, b.like(-p.ln2_low, x), b.fma(n, b.like(-p.ln2_high, x), x))
+    value = horner(b, r, (1.0, 1.0, *p.exp_poly))
+    both = as_integer(b, shifted)
     if shift:
-        rest = b.binary("addi", rest, shift)
-    return b.mulf(b.mulf(value, power_of_two(b, p, half)), power_of_two(b, p, rest))
+        both = b.binary("addi", both, shift)
+    half = b.binary("shrui", both, 1)
+    first, second = (
+        b.bitcast(b.binary("shli", e, p.mantissa), float_type(b, p)) for e in (half, b.binary("subi", both, half))
+    )
+    return b.mulf(b.mulf(value, first), second)
 
 
 def exp(b: Builder, x: Value) -> Value:
     p = precision_of(b, x)
-    value = scaled_exp(b, x, 0)
-    value = select_if(b, "ogt", x, p.exp_overflow, float("inf"), value)
-    return select_if(b, "olt", x, p.exp_underflow, 0.0, value)
+    bounded = select_if(b, "ogt", x, p.exp_overflow, p.exp_overflow, x)
+    return scaled_exp(b, select_if(b, "olt", bounded, p.exp_underflow, p.exp_underflow, bounded), 0)
 
 
 def expm1_core(b: Builder, x: Value) -> Value:
@@ -53,7 +60,7 @@ def expm1_core(b: Builder, x: Value) -> Value:
     """
     p = precision_of(b, x)
     n, r = reduce_exponent(b, p, x, p.bias - 1)
-    value = b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r)
+    value = b.fma(b.mulf(r, r), horner(b, r, p.expm1_poly), r)
     half_power = power_of_two(b, p, b.binary("addi", n, -1))
     return scale(b, b.fma(half_power, value, offset(b, half_power, -0.5)), 2.0)
 
