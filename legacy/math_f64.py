@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from . import power_f64
 from .angles_f64 import cos as cos
 from .angles_f64 import sin as sin
 from .angles_f64 import tan as tan
@@ -276,9 +277,14 @@ def cbrt(r: Real, x: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    """libm's pow, but subnormal operands count as zeros unless strict. A negative base with a subnormal y gives NaN."""
+    """pow, but subnormal operands count as zeros unless strict. A negative base with a subnormal y gives NaN.
+
+    It is libm's where a fused operation would be a call, and where subnormals count.
+    """
     if r.code.strict:
         return r.libm("pow", x, y)
+    if r.code.fma:
+        return power_f64.power(r, x, y)
     b = r.code.b
     magnitude = b.sub(b.and_(r.to_bits(y), r.i((1 << 63) - 1)), r.i(1))
     small = b.icmp_unsigned("<", magnitude, r.i((1 << 52) - 1))

@@ -130,3 +130,14 @@ def test_two_operands(op: str, reference: np.ufunc, dtype: str):
     with np.errstate(all="ignore"):
         expected = reference(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
     np.testing.assert_allclose(call(op, dtype, x, y), expected, rtol={"f32": 1.2e-7, "f64": 2e-15}[dtype])
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
+def test_a_power_of_doubles_is_rounded_well(size: float):
+    """Also where the exponent magnifies the error of the logarithm, up to the largest powers."""
+    rng = np.random.default_rng(3)
+    x = np.concatenate([np.exp(rng.uniform(-size, size, 4000)), 1 + rng.uniform(-0.3, 0.4, 4000)])
+    y = rng.uniform(-700, 700, len(x)) / np.log(x)
+    exact = x.astype(np.longdouble) ** y.astype(np.longdouble)
+    error = np.abs(call("power", "f64", x, y) - exact) / np.spacing(exact.astype(np.float64))
+    assert error.max() < 0.6
