@@ -1,4 +1,4 @@
-"""log, log1p, pow, asinh, acosh, atanh: x = 2ᵉ·m with m near 1, and a polynomial (f32) or a series in f/(2+f) (f64)."""
+"""log, log1p, asinh, acosh, atanh: x = 2ᵉ·m with m near 1, and a polynomial (f32) or a series in f/(2+f) (f64)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 
 from .builder import Builder, Value
 from .math_support import (
-    DOUBLE,
     SINGLE,
     Precision,
     as_integer,
@@ -42,32 +41,6 @@ DOUBLE_POLY = (
     0.1818361898475558,
     0.15312569889625016,
     0.14811540879513124,
-)
-
-# log2(1+f)/f on [√½ − 1, √2 − 1] (error 2^-38.5), and (2ˣ − 1)/x on ±½ (2^-28.9 in 2ˣ), in f64 for f32.
-LOG2_POLY = (
-    1.4426950408865638,
-    -0.721347520327053,
-    0.48089834880972665,
-    -0.36067379325593907,
-    0.28853879508279134,
-    -0.2404464255154535,
-    0.20610714100545663,
-    -0.18043697775137787,
-    0.1602165670062645,
-    -0.14249581356756086,
-    0.13027369833116328,
-    -0.13464206015603222,
-    0.13253029083634119,
-    -0.06974002264383486,
-)
-EXP2_POLY = (
-    0.693147202928338,
-    0.2402264790478558,
-    0.05550332297407153,
-    0.009618437971257245,
-    0.0013398947212980936,
-    0.00015353332176936798,
 )
 
 
@@ -156,77 +129,6 @@ def log1p_as_xla(b: Builder, x: Value) -> Value:
     inside = b.addf(b.subf(x, scale(b, squared, 0.5)), b.mulf(b.mulf(x, squared), quotient))
     value = select_if(b, "olt", b.absf(x), math.sqrt(2.0) - 1.0, inside, log(b, offset(b, x, 1.0)))
     return select_if(b, "olt", b.absf(x), precision_of(b, x).least_normal, x, value)
-
-
-def pow_f32(b: Builder, x: Value, y: Value) -> Value:
-    """2^(y·log2|x|) in f64, then C's rules for signs, zeros, infinities and NaN, in f32."""
-    one, zero, infinity = b.f32(1.0), b.f32(0.0), b.f32(float("inf"))
-    magnitude = b.absf(x)
-    value = b.truncate(_power_of_two(b, b.mulf(b.extend(y), _log2(b, magnitude))), b.types.f32)
-    floor = b.op("math.floor", y)
-    fractional = b.compare("une", floor, y)
-    half = scale(b, y, 0.5)
-    is_odd = b.compare("une", b.op("math.floor", half), half)
-    odd_sign = b.select(b.binary("andi", is_odd, b.compare("oeq", floor, y)), x, one)
-    value = b.copysign(value, odd_sign)
-    below = b.binary("andi", b.compare("olt", x, zero), b.compare("ogt", x, b.f32(float("-inf"))))
-    none = b.binary("ori", b.binary("andi", below, fractional), _no_power(b, x, y))
-    unit = b.binary("andi", b.compare("oeq", magnitude, one), b.compare("oeq", b.absf(y), infinity))
-    always = b.binary("ori", b.compare("oeq", x, one), b.compare("oeq", y, zero))
-    value = b.select(b.binary("ori", unit, always), one, value)
-    return b.select(none, b.f32(float("nan")), value)
-
-
-def _log2(b: Builder, x: Value) -> Value:
-    """log2 x in f64, for x ≥ 0 of f32 or NaN. Subnormals count as zero unless strict."""
-    wide = b.extend(x)
-    if b.strict:
-        e, f = split(b, DOUBLE, wide)
-        zero = b.compare("oeq", x, b.f32(0.0))
-        e = b.select(zero, b.f64(float("-inf")), e)
-        e = b.select(b.compare("olt", x, b.f32(float("inf"))), e, wide)
-    else:
-        exponent, fraction = split(b, SINGLE, x)
-        exponent = select_if(b, "olt", x, SINGLE.least_normal, float("-inf"), exponent)
-        e, f = b.extend(b.select(b.compare("olt", x, b.f32(float("inf"))), exponent, x)), b.extend(fraction)
-    return b.fma(f, horner(b, f, LOG2_POLY), e)
-
-
-def _power_of_two(b: Builder, x: Value) -> Value:
-    """2ˣ in f64 to 29 bits, limited to what exceeds every number of f32."""
-    bounded = select_if(b, "ogt", x, 300.0, 300.0, select_if(b, "olt", x, -300.0, -300.0, x))
-    rounding = DOUBLE.magic + DOUBLE.bias  # the exponent in the low bits
-    shifted = offset(b, bounded, rounding)
-    part = b.subf(bounded, offset(b, shifted, -rounding))
-    power = b.bitcast(b.binary("shli", as_integer(b, shifted), DOUBLE.mantissa), b.types.f64)
-    return b.fma(b.mulf(power, part), horner(b, part, EXP2_POLY), power)
-
-
-def pow_f64(b: Builder, x: Value, y: Value) -> Value:
-    """The C library's pow: a correct power needs more precision than f64. Subnormals count as zero unless strict.
-
-    Where there is no power, the exponent is NaN instead of the result: nothing needs to be kept during the call.
-    """
-    if not b.strict:
-        y = b.select(_no_power(b, x, y), b.f64(float("nan")), _flushed(b, y))
-        x = _flushed(b, x)
-    return b.call(b.external("pow", [x.type, y.type], x.type, pure=True), x.type, [x, y])
-
-
-def _flushed(b: Builder, x: Value) -> Value:
-    return select_if(b, "olt", b.absf(x), precision_of(b, x).least_normal, b.copysign(b.like(0.0, x), x), x)
-
-
-def _no_power(b: Builder, x: Value, y: Value) -> Value:
-    """Whether the base is negative and the exponent subnormal. It may count as zero, but is no integer."""
-    p = precision_of(b, x)
-    sign = 1 << (p.bits - 1)
-    base, exponent = as_integer(b, x), b.binary("andi", as_integer(b, y), sign - 1)
-    infinity = (2 * p.bias + 1) << p.mantissa
-    beyond = b.binary("subi", base, sign + 1)  # of the negative numbers from the least one to the infinity
-    negative = b.compare_integers("ult", beyond, b.like(infinity, base))
-    subnormal = b.compare_integers("ult", b.binary("subi", exponent, 1), b.like((1 << p.mantissa) - 1, exponent))
-    return b.binary("andi", negative, subnormal)
 
 
 @through_f64

@@ -112,6 +112,15 @@ def test_two_operands(opcode, reference, dtype):
     assert worst_ulp(run(opcode, dtype, x, y), exact) <= (0.54 if dtype == "f32" else 3)
 
 
+@pytest.mark.parametrize("size", [0.01, 1.0, 300.0])
+def test_a_power_of_doubles_is_rounded_well(size):
+    """Also where the exponent magnifies the error of the logarithm, and beside one, where a table has its smallest."""
+    rng = np.random.default_rng(6)
+    x = np.exp(rng.uniform(-size, size, COUNT))
+    y = rng.uniform(-700, 700, COUNT) / np.log(x)
+    assert worst_ulp(run("power", "f64", x, y), x.astype(np.longdouble) ** y.astype(np.longdouble)) <= 0.6
+
+
 @pytest.mark.parametrize("magnitude", [2.0**20, 2.0**60, 2.0**100, 1e38])
 def test_large_angles(magnitude):
     x = (np.random.default_rng(5).uniform(0.5, 1, COUNT) * magnitude).astype(np.float32)
