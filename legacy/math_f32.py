@@ -124,7 +124,7 @@ def expm1(r: Real, x: V) -> V:
 def log(r: Real, x: V) -> V:
     n, f = _split(r, x)
     square = r.mul(f, f)
-    tail = r.mad(r.mul(f, square), r.poly(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
+    tail = r.mad(r.mul(f, square), r.quads(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
     return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
 
 

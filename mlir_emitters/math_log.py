@@ -60,7 +60,9 @@ def assemble(b: Builder, p: Precision, e: Value, f: Value, correction: Value | N
     if correction is not None:
         low = b.addf(low, correction)
     if p is SINGLE:
-        tail = b.fma(b.mulf(square, f), horner(b, f, SINGLE_POLY), low)
+        # In two chains, which do not wait for each other.
+        series = b.fma(f, horner(b, square, SINGLE_POLY[1::2]), horner(b, square, SINGLE_POLY[::2]))
+        tail = b.fma(b.mulf(square, f), series, low)
         tail = b.fma(square, b.like(-0.5, f), tail)
         return b.fma(e, b.like(p.ln2_high, e), b.addf(f, tail))
     half_square = scale(b, square, 0.5)
