@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .builder import Builder, Value
-from .math_support import Precision, as_integer, float_type, horner, offset, precision_of, scale, select_if
+from .math_support import Precision, as_integer, float_type, horner, in_pairs, offset, precision_of, scale, select_if
 
 LOG2_E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -88,9 +88,10 @@ def tanh(b: Builder, x: Value) -> Value:
     bounded = select_if(b, "ogt", magnitude, p.tanh_one, p.tanh_one, magnitude)
     doubled = b.addf(bounded, bounded)
     rounding = p.magic + p.bias - 1
-    shifted = b.fma(doubled, b.like(-LOG2_E, x), b.like(rounding, x))
+    shifted = b.fma(bounded, b.like(-2 * LOG2_E, x), b.like(rounding, x))
     s = b.fma(offset(b, shifted, -rounding), b.like(LN2, x), doubled)
-    value = b.fma(b.mulf(s, s), horner(b, s, p.decay_poly), s)
+    square = b.mulf(s, s)
+    value = b.fma(square, in_pairs(b, s, square, p.decay_poly), s)
     half_power = b.bitcast(b.binary("shli", as_integer(b, shifted), p.mantissa), float_type(b, p))  # 2ⁿ⁻¹
     t = b.fma(half_power, value, b.subf(b.like(0.5, x), half_power))
     quotient = b.divf(t, b.subf(b.like(1.0, x), t))

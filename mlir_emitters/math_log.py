@@ -11,6 +11,7 @@ from .math_support import (
     as_integer,
     float_type,
     horner,
+    in_pairs,
     offset,
     precision_of,
     scale,
@@ -60,9 +61,7 @@ def assemble(b: Builder, p: Precision, e: Value, f: Value, correction: Value | N
     if correction is not None:
         low = b.addf(low, correction)
     if p is SINGLE:
-        # In two chains, which do not wait for each other.
-        series = b.fma(f, horner(b, square, SINGLE_POLY[1::2]), horner(b, square, SINGLE_POLY[::2]))
-        tail = b.fma(b.mulf(square, f), series, low)
+        tail = b.fma(b.mulf(square, f), in_pairs(b, f, square, SINGLE_POLY), low)
         tail = b.fma(square, b.like(-0.5, f), tail)
         return b.fma(e, b.like(p.ln2_high, e), b.addf(f, tail))
     half_square = scale(b, square, 0.5)

@@ -113,6 +113,15 @@ def horner(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
+def in_pairs(b: Builder, x: Value, square: Value, coefficients: Sequence[float]) -> Value:
+    """As `horner`, two terms at once: half as many operations wait for each other."""
+    pairs = [horner(b, x, coefficients[k : k + 2]) for k in range(0, len(coefficients), 2)]
+    result = pairs.pop()
+    while pairs:
+        result = b.fma(result, square, pairs.pop())
+    return result
+
+
 def scale(b: Builder, x: Value, factor: float) -> Value:
     return b.mulf(x, b.like(factor, x))
 
