@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import zip_longest
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -21,6 +20,15 @@ V: TypeAlias = ir.Value
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693359375  # 9 significant bits, so that n · LN2_HIGH is exact
 LN2_LOW = -2.12194440054690583e-4
+EXP = (
+    1.0,
+    1.0,
+    0.4999999403953552,
+    0.1666651964187622,
+    0.041668400168418884,
+    0.008368856273591518,
+    0.0013814335688948631,
+)
 EXPM1 = (
     0.49999999751990587,
     0.16666666245981557,
@@ -39,6 +47,20 @@ LOG = (
     0.12761599057610043,
     -0.07635485088080428,
 )
+LOG2 = (2.8853900817901152, 0.9617966733038534, 0.5770835922605464, 0.4116722712871472, 0.34073863713848523)
+"""log2((1 + s)/(1 - s))/s as a polynomial of s², in doubles; error 2^-37.8."""
+
+EXP2 = (
+    1.0000000005565761,
+    0.6931472058209365,
+    0.24022646878452708,
+    0.05550328594151171,
+    0.009618489683829114,
+    0.0013400005397637665,
+    0.00015345773261578975,
+)
+"""2^x on ±½, in doubles; error 2^-29."""
+
 SIN = (-0.16666666641428166, 0.008333329362414063, -0.00019839327166128396, 2.7182374681825255e-06)
 COS = (0.04166666662247539, -0.0013888883722508701, 2.4799511735079297e-05, -2.720954537982901e-07)
 TANH_P = (
@@ -51,32 +73,21 @@ TANH_P = (
     -8.488337160931291e-14,
 )
 TANH_Q = (1.0, 0.46417336958506705, 0.024495176514843595, 0.00025461431051138647)
-ERF_NEAR = (
-    0.12837916612625122,
-    -0.3761260211467743,
-    0.11283256113529205,
-    -0.026839222759008408,
-    0.005160260014235973,
-    -0.0007765812333673239,
-    7.063569501042366e-05,
+ERF_ROOT = (
+    0.12837913632392883,
+    0.4774664342403412,
+    -0.061868321150541306,
+    -0.07441869378089905,
+    0.004706166684627533,
+    0.007971721701323986,
+    -0.0009461739682592452,
+    -0.0004973140894435346,
+    0.00013955180475022644,
+    -1.0629629286995623e-05,
 )
-"""erf(x)/x - 1 as a polynomial of x² up to ERF_LIMIT."""
+"""4·(1 - erfc(x)^¼)/x - 1 on [0, ERF_ONE]. From ERF_ONE on, erf rounds to 1."""
 
-ERF_FAR = (
-    0.5693516731262207,
-    -0.411031574010849,
-    0.02595929615199566,
-    0.04740835726261139,
-    -0.006892060395330191,
-    -0.004949432797729969,
-    0.001811510999687016,
-    -0.00018359831301495433,
-)
-"""The fourth root of erfc(x) as a polynomial of x - ERF_CENTRE on [ERF_LIMIT, 4]."""
-
-ERF_LIMIT = 1.125
-ERF_CENTRE = 1.1460126638412476
-"""Where the fourth root of erfc is nearly a float, ERF_FAR[0]: its rounding would be the largest error."""
+ERF_ONE = 4.0
 
 FIRST_EXPONENT = 172
 """The biased exponent of HUGE."""
@@ -86,11 +97,17 @@ HUGE = 2.0 ** (FIRST_EXPONENT - 127)
 
 
 def exp(r: Real, x: V) -> V:
+    """2^n · e^t in two steps. n is rounded with both biases of the two powers in its low bits."""
+    b = r.code.b
     x = r.clip(x, -105.0, 89.0)
-    n, k = r.round_to_integer(r.mul(x, r.c(LOG2_E)))
+    rounding = r.c(1.5 * 2.0**r.mantissa + 2 * r.bias)
+    shifted = r.add(r.mul(x, r.c(LOG2_E)), rounding)
+    n = r.sub(shifted, rounding)
     t = r.sub(r.sub(x, r.mul(n, r.c(LN2_HIGH))), r.mul(n, r.c(LN2_LOW)))
-    p = r.add(r.mad(r.mul(t, t), r.poly(t, EXPM1), t), r.c(1.0))
-    return r.scale(p, k)
+    both = r.to_bits(shifted)
+    half = b.lshr(both, r.i(1))
+    first, second = (r.from_bits(b.shl(e, r.i(r.mantissa))) for e in (half, b.sub(both, half)))
+    return r.mul(r.mul(r.poly(t, EXP), first), second)
 
 
 def expm1(r: Real, x: V) -> V:
@@ -105,6 +122,14 @@ def expm1(r: Real, x: V) -> V:
 
 
 def log(r: Real, x: V) -> V:
+    n, f = _split(r, x)
+    square = r.mul(f, f)
+    tail = r.mad(r.mul(f, square), r.quads(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
+    return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
+
+
+def _split(r: Real, x: V) -> tuple[V, V]:
+    """(n, f) with x = 2^n · (1 + f) and 1 + f from √½ to √2, for positive finite x; subnormals in strict mode only."""
     b = r.code.b
     normal, more = x, None
     if r.code.strict:
@@ -114,10 +139,7 @@ def log(r: Real, x: V) -> V:
     bits = r.to_bits(normal)
     e = b.ashr(b.sub(bits, r.i(0x3F3504F3)), r.i(23))
     f = r.sub(r.from_bits(b.sub(bits, b.shl(e, r.i(23)))), r.c(1.0))
-    n = b.sitofp(b.add(e, more) if more is not None else e, r.type)
-    square = r.mul(f, f)
-    tail = r.mad(r.mul(f, square), r.poly(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
-    return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
+    return b.sitofp(b.add(e, more) if more is not None else e, r.type), f
 
 
 def log_plus_one(r: Real, x: V) -> V:
@@ -136,23 +158,15 @@ def logistic(r: Real, x: V) -> V:
 
 
 def erf(r: Real, x: V) -> V:
-    """x + x·P(x²) near zero, 1 - Q(|x|)⁴ elsewhere: no exponential and no quotient.
-
-    Both are polynomials. Vectors of 512 bits compute one, with the coefficients of each element: they have masks and
-    registers for that. Narrower ones compute both.
+    """1 - (1 - u)⁴ as two steps of u ← u·(2 - u), with u·4 = x + x·P(x), which has the relative error of erf near zero
+    and needs no other polynomial far from it. The steps are scaled, so that no u of a normal number is subnormal.
     """
     a = r.abs(x)
-    far = r.gt(a, ERF_LIMIT)
-    square = r.mul(x, x)
-    shifted = r.sub(r.select(r.gt(a, 4.0), r.c(4.0), a), r.c(ERF_CENTRE))
-    if r.code.vector_bits >= 512:
-        pairs = zip_longest(ERF_NEAR, ERF_FAR, fillvalue=0.0)
-        p = q = r.horner(r.select(far, shifted, square), [r.select(far, r.c(q), r.c(p)) for p, q in pairs])
-    else:
-        p, q = r.poly(square, ERF_NEAR), r.poly(shifted, ERF_FAR)
-    root = r.mul(q, q)
-    outer = r.sub(r.c(1.0), r.mul(root, root))
-    return r.select(far, r.copysign(outer, x), r.fma(x, p, x))
+    a = r.select(r.gt(a, ERF_ONE), r.c(ERF_ONE), a)
+    v = r.fma(a, r.quads(a, ERF_ROOT), a)
+    v = r.mad(r.mul(v, v), r.c(-1 / 8), v)
+    v = r.mad(r.mul(v, v), r.c(-1 / 4), v)
+    return r.copysign(v, x)
 
 
 def _reduce(r: Real, x: V) -> tuple[V, V]:
@@ -215,14 +229,36 @@ def _nan_unless_finite(r: Real, x: V, result: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    """x^y in doubles. A subnormal y counts as zero but not as an integer, so a negative x, subnormal too, gives NaN."""
-    result = r.in_double(math_f64.power_by_log, x, y)
+    """x^y. The logarithm, the product and its power of two are doubles of few terms; cases are decided in floats.
+
+    A subnormal y counts as zero but not as an integer, so a negative x, subnormal too, gives NaN.
+    """
     b = r.code.b
-    magnitude = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
-    subnormal = b.icmp_unsigned("<", b.sub(magnitude, r.i(1)), r.i(0x7FFFFF))
-    base = r.to_bits(x)  # negative, but not -0 and not NaN
-    negative = b.icmp_unsigned("<", b.sub(base, r.i(0x80000001)), r.i(0x7F800000))
-    return r.select(r.both(subnormal, negative), r.c(math.nan), result)
+    a = r.abs(x)
+    n, f = _split(r, a)
+    n = r.select(r.eq(a, 0.0) if r.code.strict else r.lt(a, r.tiny), r.c(-math.inf), n)
+    n = r.select(r.lt(a, math.inf), n, a)  # the logarithm of an infinity or a NaN is itself
+    magnitude = b.fptrunc(_power_of_two(Real(r.code, 64), r.wider(n), r.wider(f), r.wider(y)), r.type)
+    half = r.mul(y, r.c(0.5))
+    is_integer = r.compare("==", r.call("floor", y), y)
+    is_odd = r.both(is_integer, b.fcmp_ordered("!=", r.call("floor", half), half))
+    result = r.select(is_odd, r.copysign(magnitude, x), magnitude)
+    one = r.either(r.eq(y, 0.0), r.either(r.eq(x, 1.0), r.both(r.eq(x, -1.0), r.is_infinite(y))))
+    result = r.select(one, r.c(1.0), result)
+    below = r.both(r.lt(x, 0.0) if r.code.strict else r.compare("<=", x, r.c(-r.tiny)), r.gt(x, -math.inf))
+    exponent = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
+    subnormal = b.icmp_unsigned("<", b.sub(exponent, r.i(1)), r.i(0x7FFFFF))
+    negative = b.icmp_unsigned("<", b.sub(r.to_bits(x), r.i(0x80000001)), r.i(0x7F800000))  # but not -0 and not NaN
+    none = r.either(r.both(subnormal, negative), r.both(below, r.negated(is_integer)))
+    return r.select(none, r.c(math.nan), result)
+
+
+def _power_of_two(d: Real, n: V, f: V, y: V) -> V:
+    """2^(y·log2(2^n·(1 + f))), limited to what exceeds every float; log2(1 + f) = 2·atanh(s)/ln2, s = f/(2 + f)."""
+    s = d.div(f, d.add(f, d.c(2.0)))
+    exponent = d.clip(d.mul(y, d.mad(s, d.poly(d.mul(s, s), LOG2), n)), -200.0, 200.0)
+    whole, k = d.round_to_integer(exponent)
+    return d.mul(d.poly(d.sub(exponent, whole), EXP2), d.power_of_two(k))
 
 
 def _through_double(function: Callable[..., V]) -> Callable[..., V]:

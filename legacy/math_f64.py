@@ -1,7 +1,7 @@
 """Elementary functions of doubles as straight-line arithmetic that LLVM vectorises, accurate to a few ulp.
 
 Polynomials are minimax fits made for this file, weighted by the error of the final result. Functions that are rare in
-hot loops (erf, pow, remainders) call libm.
+hot loops (remainders) call libm.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from . import power_f64
 from .angles_f64 import cos as cos
 from .angles_f64 import sin as sin
 from .angles_f64 import tan as tan
@@ -58,6 +59,49 @@ ATAN = (
     -0.0334935336825027,
     0.015213973727334577,
 )
+ERF_NEAR = (
+    0.12837916709551256,
+    -0.3761263890318366,
+    0.11283791670952172,
+    -0.026866170644752534,
+    0.005223977622888488,
+    -0.0008548326919336726,
+    0.0001205533020066868,
+    -1.4925599215911496e-05,
+    1.6461446880532527e-06,
+    -1.6359555135165485e-07,
+    1.4764143722403754e-08,
+    -1.207748202786188e-09,
+    8.672555995190375e-11,
+    -4.8913525798002454e-12,
+    1.5771388520791316e-13,
+)
+"""erf(x)/x - 1 as a polynomial of x² up to ERF_LIMIT; error 2^-57.7."""
+
+ERF_FAR = (
+    0.13551365854592454,
+    -0.1312857011944859,
+    0.04715759059504482,
+    -0.004687655031353701,
+    -0.0016580138670721925,
+    0.0005217203498733934,
+    -1.1220994609236689e-05,
+    -1.7166278910525563e-05,
+    2.4097133834940154e-06,
+    2.1153132332514868e-07,
+    -7.836285370209372e-08,
+    1.8398194672369976e-09,
+    1.478898211857674e-09,
+    -1.3919402230518477e-10,
+    -1.828355143936095e-11,
+    3.32231730874063e-12,
+    1.0631525771248885e-13,
+    -2.67199094123015e-14,
+)
+"""The eighth root of erfc(ERF_CENTRE + u), from ERF_LIMIT to ERF_ONE, where erf has become one; error 2^-57.8."""
+
+ERF_LIMIT, ERF_CENTRE, ERF_ONE = 1.5, 3.75, 5.96875
+
 PI_HIGH, PI_LOW = math.pi, 1.2246467991473532e-16
 
 
@@ -157,14 +201,17 @@ def tanh(r: Real, x: V) -> V:
 
     The error of n·LN2 grows with n, but what of it is left in the quotient falls as 2^-n.
     """
+    b = r.code.b
     y = r.select(r.gt(r.abs(x), 22.0), r.c(22.0), r.abs(x))
     y = r.add(y, y)
-    n, k = r.round_to_integer(r.mul(y, r.c(LOG2_E)))
-    t = r.sub(y, r.mul(n, r.c(LN2)))
+    rounding = r.c(1.5 * 2.0**r.mantissa + r.bias)  # so that the exponent of 2^k is in the low bits
+    shifted = r.add(r.mul(y, r.c(LOG2_E)), rounding)
+    t = r.sub(y, r.mul(r.sub(shifted, rounding), r.c(LN2)))
     p = r.mad(r.mul(t, t), r.poly(t, EXPM1), t)
-    power = r.power_of_two(k)
+    power = r.from_bits(b.shl(r.to_bits(shifted), r.i(r.mantissa)))
     e = r.mad(power, p, r.sub(power, r.c(1.0)))
-    return r.copysign(r.div(e, r.add(e, r.c(2.0))), x)
+    sign = b.and_(r.to_bits(x), r.i(1 << (r.bits - 1)))  # of the quotient it is not set
+    return r.from_bits(b.or_(r.to_bits(r.div(e, r.add(e, r.c(2.0)))), sign))
 
 
 def logistic(r: Real, x: V) -> V:
@@ -272,25 +319,15 @@ def cbrt(r: Real, x: V) -> V:
     return r.copysign(r.select(ordinary, better, r.select(r.gt(a, 0.0), a, r.add(a, a))), x)
 
 
-def power_by_log(r: Real, x: V, y: V) -> V:
-    """x^y for floats, evaluated in doubles. The absolute error of its logarithm is about 1e-16 · |y log x|."""
-    b = r.code.b
-    magnitude = exp(r, r.mul(y, log(r, r.abs(x))))
-    half = r.mul(y, r.c(0.5))
-    is_integer = r.compare("==", r.call("floor", y), y)
-    is_odd = r.both(is_integer, r.code.b.fcmp_ordered("!=", r.call("floor", half), half))
-    negative = b.icmp_signed("<", r.to_bits(x), r.i(0))
-    result = r.select(r.both(negative, is_odd), r.neg(magnitude), magnitude)
-    finite_negative = r.both(r.lt(x, 0.0), r.negated(r.is_infinite(x)))
-    result = r.select(r.both(finite_negative, r.negated(is_integer)), r.c(math.nan), result)
-    one = r.either(r.eq(y, 0.0), r.either(r.eq(x, 1.0), r.both(r.eq(x, -1.0), r.is_infinite(y))))
-    return r.select(one, r.c(1.0), result)
-
-
 def power(r: Real, x: V, y: V) -> V:
-    """libm's pow, but subnormal operands count as zeros unless strict. A negative base with a subnormal y gives NaN."""
+    """pow, but subnormal operands count as zeros unless strict. A negative base with a subnormal y gives NaN.
+
+    It is libm's where a fused operation would be a call, and where subnormals count.
+    """
     if r.code.strict:
         return r.libm("pow", x, y)
+    if r.code.fma:
+        return power_f64.power(r, x, y)
     b = r.code.b
     magnitude = b.sub(b.and_(r.to_bits(y), r.i((1 << 63) - 1)), r.i(1))
     small = b.icmp_unsigned("<", magnitude, r.i((1 << 52) - 1))
@@ -305,7 +342,16 @@ def _flushed(r: Real, x: V) -> V:
 
 
 def erf(r: Real, x: V) -> V:
-    return r.libm("erf", x)
+    """x + x·P(x²) near zero, 1 - Q(|x|)⁸ elsewhere. The first is scaled: no product of a normal x may be subnormal."""
+    a = r.abs(x)
+    scaled = r.mul(x, r.c(2.0**64))
+    near = r.mul(r.mad(scaled, r.quads(r.mul(x, x), ERF_NEAR), scaled), r.c(2.0**-64))
+    bounded = r.select(r.gt(a, ERF_ONE), r.c(ERF_ONE), a)
+    root = r.quads(r.sub(bounded, r.c(ERF_CENTRE)), ERF_FAR)
+    square = r.mul(root, root)
+    fourth = r.mul(square, square)
+    far = r.copysign(r.mad(r.neg(fourth), fourth, r.c(1.0)), x)
+    return r.select(r.gt(a, ERF_LIMIT), far, near)
 
 
 def sqrt(r: Real, x: V) -> V:

@@ -78,6 +78,13 @@ class Real:
         """Σ coefficients[k] · x^k by Horner's rule."""
         return self.horner(x, [self.c(c) for c in coefficients])
 
+    def quads(self, x: V, coefficients: Sequence[float]) -> V:
+        """As `poly`, four terms at once: for functions whose operations would wait for each other."""
+        square = self.mul(x, x)
+        pairs = [self.poly(x, coefficients[k : k + 2]) for k in range(0, len(coefficients), 2)]
+        sums = [self.horner(square, pairs[k : k + 2]) for k in range(0, len(pairs), 2)]
+        return self.horner(self.mul(square, square), sums)
+
     def horner(self, x: V, coefficients: Sequence[V]) -> V:
         """As `poly`, of coefficients that are no constants."""
         *rest, total = coefficients

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from mlir import ir
 
-from . import math_arctangent, math_exp, math_log, math_special, math_trigonometry
+from . import math_arctangent, math_exp, math_log, math_power, math_special, math_trigonometry
 from .builder import Builder, Value
 
 Expansion = Callable[..., Value]
@@ -37,7 +37,7 @@ EXPANSIONS: Mapping[str, Expansion] = {
 BY_TYPE: Mapping[str, Mapping[str, Expansion]] = {
     "math.erf": {"f32": math_special.erf_f32, "f64": math_special.erf_f64},
     "math.log1p": {"f32": math_log.log1p, "f64": math_log.log1p_as_xla},
-    "math.powf": {"f32": math_log.pow_f32, "f64": math_log.pow_f64},
+    "math.powf": {"f32": math_power.pow_f32, "f64": math_power.pow_f64},
 }
 """Operations with different expansions for f32 and f64."""
 

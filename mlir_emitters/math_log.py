@@ -1,17 +1,17 @@
-"""log, log1p, pow, asinh, acosh, atanh: x = 2ᵉ·m with m near 1, and a polynomial (f32) or a series in f/(2+f) (f64)."""
+"""log, log1p, asinh, acosh, atanh: x = 2ᵉ·m with m near 1, and a polynomial (f32) or a series in f/(2+f) (f64)."""
 
 from __future__ import annotations
 
 import math
 
 from .builder import Builder, Value
-from .math_exp import exp
 from .math_support import (
     SINGLE,
     Precision,
     as_integer,
     float_type,
     horner,
+    in_pairs,
     offset,
     precision_of,
     scale,
@@ -61,7 +61,7 @@ def assemble(b: Builder, p: Precision, e: Value, f: Value, correction: Value | N
     if correction is not None:
         low = b.addf(low, correction)
     if p is SINGLE:
-        tail = b.fma(b.mulf(square, f), horner(b, f, SINGLE_POLY), low)
+        tail = b.fma(b.mulf(square, f), in_pairs(b, f, square, SINGLE_POLY), low)
         tail = b.fma(square, b.like(-0.5, f), tail)
         return b.fma(e, b.like(p.ln2_high, e), b.addf(f, tail))
     half_square = scale(b, square, 0.5)
@@ -130,53 +130,6 @@ def log1p_as_xla(b: Builder, x: Value) -> Value:
     inside = b.addf(b.subf(x, scale(b, squared, 0.5)), b.mulf(b.mulf(x, squared), quotient))
     value = select_if(b, "olt", b.absf(x), math.sqrt(2.0) - 1.0, inside, log(b, offset(b, x, 1.0)))
     return select_if(b, "olt", b.absf(x), precision_of(b, x).least_normal, x, value)
-
-
-def pow_f32(b: Builder, x: Value, y: Value) -> Value:
-    """exp(y·log|x|) in f64, then C's rules for signs, zeros, infinities and NaN."""
-    wide_x, wide_y = b.extend(x), b.extend(y)
-    magnitude = b.absf(wide_x)
-    value = exp(b, b.mulf(wide_y, log(b, magnitude)))
-    one, zero = b.f64(1.0), b.f64(0.0)
-    floor = b.op("math.floor", wide_y)
-    is_integer = b.compare("oeq", floor, wide_y)
-    half = scale(b, wide_y, 0.5)
-    is_odd = b.binary("andi", is_integer, b.compare("une", b.op("math.floor", half), half))
-    value = b.select(is_odd, b.copysign(value, wide_x), value)
-    below = b.binary("andi", b.compare("olt", wide_x, zero), b.compare("ogt", wide_x, b.f64(float("-inf"))))
-    fractional = b.compare("une", floor, wide_y)
-    value = b.select(b.binary("andi", below, fractional), b.f64(float("nan")), value)
-    unit = b.binary("andi", b.compare("oeq", magnitude, one), b.compare("oeq", b.absf(wide_y), b.f64(float("inf"))))
-    always = b.binary("ori", b.compare("oeq", wide_x, one), b.compare("oeq", wide_y, zero))
-    value = b.select(b.binary("ori", unit, always), one, value)
-    return b.truncate(b.select(_no_power(b, x, y), b.f64(float("nan")), value), b.types.f32)
-
-
-def pow_f64(b: Builder, x: Value, y: Value) -> Value:
-    """The C library's pow: a correct power needs more precision than f64. Subnormals count as zero unless strict.
-
-    Where there is no power, the exponent is NaN instead of the result: nothing needs to be kept during the call.
-    """
-    if not b.strict:
-        y = b.select(_no_power(b, x, y), b.f64(float("nan")), _flushed(b, y))
-        x = _flushed(b, x)
-    return b.call(b.external("pow", [x.type, y.type], x.type, pure=True), x.type, [x, y])
-
-
-def _flushed(b: Builder, x: Value) -> Value:
-    return select_if(b, "olt", b.absf(x), precision_of(b, x).least_normal, b.copysign(b.like(0.0, x), x), x)
-
-
-def _no_power(b: Builder, x: Value, y: Value) -> Value:
-    """Whether the base is negative and the exponent subnormal. It may count as zero, but is no integer."""
-    p = precision_of(b, x)
-    sign = 1 << (p.bits - 1)
-    base, exponent = as_integer(b, x), b.binary("andi", as_integer(b, y), sign - 1)
-    infinity = (2 * p.bias + 1) << p.mantissa
-    beyond = b.binary("subi", base, sign + 1)  # of the negative numbers from the least one to the infinity
-    negative = b.compare_integers("ult", beyond, b.like(infinity, base))
-    subnormal = b.compare_integers("ult", b.binary("subi", exponent, 1), b.like((1 << p.mantissa) - 1, exponent))
-    return b.binary("andi", negative, subnormal)
 
 
 @through_f64

@@ -6,27 +6,14 @@ from .builder import Builder, Value
 from .math_exp import scaled_exp
 from .math_support import horner, offset, scale, select_if, through_f64
 
-# erf(x)/x − 1 in x² on |x| ≤ 1.2 (error 2^-25.9), and erfc(x)^⅛ in x − MIDDLE on [1.2, 4] (2^-27.3 in erfc). The eighth
-# root at MIDDLE is nearly a number of f32, so that rounding it does not count.
-NEAR_SINGLE = (
-    0.12837915122509003,
-    -0.37612536549568176,
-    0.11282679438591003,
-    -0.026820018887519836,
-    0.005131085403263569,
-    -0.0007561062229797244,
-    6.524800119223073e-05,
+# 4(1 − ∜(1 − erf(x)))/x − 1 on [0, 4.04], where erf has become 1; two terms a row.
+ROOT_SINGLE = (
+    (0.12837913632392883, 0.4774666130542755),
+    (-0.061869774013757706, -0.07441279292106628),
+    (0.004692604299634695, 0.00798920076340437),
+    (-0.0009590838453732431, -0.0004919585771858692),
+    (0.00013841809413861483, -1.0538396054471377e-05),
 )
-EIGHTH_ROOT = (
-    0.7147266864776611,
-    -0.28031471371650696,
-    -0.023173529654741287,
-    0.020636752247810364,
-    0.0008037796360440552,
-    -0.0013780567096546292,
-    0.00017177672998514026,
-)
-MIDDLE = 1.290026307106018
 # erf(x)/x − 1 in x² on |x| ≤ 1, and −log(erfc(x)) in (x − 3.5)/2.5 on [1, 6].
 ERF_DOUBLE = (
     0.1283791670955126,
@@ -71,15 +58,20 @@ ERFC_DOUBLE = (
 
 
 def erf_f32(b: Builder, x: Value) -> Value:
-    """x·(1 + P(x²)) for |x| ≤ 1.2, then 1 − Q(|x|)⁸, which is 1 from 4 on."""
+    """1 − (1 − v/4)⁴ with v = |x|·(1 + P(|x|)): a polynomial near one number, whatever |x|, and two squares.
+
+    1 − (1 − v/4)² = v/2 − (v/4)². Written with v and v/2 instead of v/4, the least normal x keeps its bits.
+    """
     magnitude = b.absf(x)
-    small = _plus_product(b, x, horner(b, b.mulf(x, x), NEAR_SINGLE))
-    bounded = select_if(b, "ogt", magnitude, 4.0, 4.0, magnitude)
-    root = horner(b, offset(b, bounded, -MIDDLE), EIGHTH_ROOT)
-    root = b.mulf(root, root)
-    root = b.mulf(root, root)
-    large = b.copysign(b.fma(b.negf(root), root, b.like(1.0, x)), x)
-    return select_if(b, "ole", magnitude, 1.2, small, large)
+    a = select_if(b, "ogt", magnitude, 4.04, 4.04, magnitude)
+    square = b.mulf(a, a)
+    first, second, third, fourth, fifth = (b.fma(a, b.like(odd, x), b.like(even, x)) for even, odd in ROOT_SINGLE)
+    fourth_power = b.mulf(square, square)
+    high = b.fma(fifth, fourth_power, b.fma(fourth, square, third))
+    v = _plus_product(b, a, b.fma(high, fourth_power, b.fma(second, square, first)))
+    for part in (-0.125, -0.25):
+        v = b.fma(b.mulf(v, v), b.like(part, x), v)
+    return b.copysign(v, x)
 
 
 def erf_f64(b: Builder, x: Value) -> Value:
@@ -94,7 +86,7 @@ def erf_f64(b: Builder, x: Value) -> Value:
 
 
 def _plus_product(b: Builder, x: Value, factor: Value) -> Value:
-    """x + x·factor for |x| ≤ 1. Without a fused operation both are scaled: a subnormal product would be flushed."""
+    """x + x·factor for |x| ≤ 4.04. Without a fused operation both are scaled: a subnormal product would be flushed."""
     if b.fma_hardware:
         return b.fma(x, factor, x)
     scaled = scale(b, x, 2.0**64)
