@@ -242,9 +242,9 @@ def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
 
 
 def iota(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    code, dtype, dimension = e.code, instruction.shape.dtype, instruction.attributes["iota_dimension"]
-    position = code.value(index.multi[dimension])
-    if instruction.shape.dims[dimension] < 1 << 31:  # before AVX-512, no instruction makes floats of 64-bit vectors
+    code, dtype = e.code, instruction.shape.dtype
+    position = code.value(index.multi[instruction.attributes["iota_dimension"]])
+    if max(instruction.shape.dims) < 1 << 31:  # before AVX-512, no instruction makes floats of 64-bit vectors
         return convert(code, DType.S32, dtype, code.b.trunc(position, I32))
     return convert(code, DType.S64, dtype, position)
     yield
