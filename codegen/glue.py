@@ -1,4 +1,6 @@
-"""Kernels that are loops around calls of shared functions, as modules of their own: LLVM does less for them."""
+"""Kernels for which LLVM does less, as modules of their own, of one kind each: loops around calls of shared functions,
+and loops that their stacks have written as they are to be.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,21 @@ from .options import EmitOptions, EmittedModule
 
 
 def modules_of(module: EmittedModule, options: EmitOptions) -> list[tuple[str, EmitOptions]]:
-    """LLVM IR of the kernels of a module, with the options to compile it: of those that are glue apart."""
-    if not module.glue or not options.optimized:
+    """LLVM IR of the kernels of a module, with the options to compile it: of those that are glue, or lean, apart."""
+    if not (module.glue or module.lean) or not options.optimized:
         return [(module.llvm_ir, options)]
     kernels = [name for name, _, _ in _kernels(module.llvm_ir)]
-    glue = [name for name in kernels if name in module.glue]
-    others = [name for name in kernels if name not in module.glue]
-    found = [(_without(module.llvm_ir, others), replace(options, glue=True))]
-    return [*found, (_without(module.llvm_ir, glue), options)] if others else found
+    ways = {"glue": replace(options, glue=True), "lean": replace(options, lean=True), "": options}
+    found = []
+    for kind, given in ways.items():
+        others = [name for name in kernels if _kind(module, name) != kind]
+        if len(others) < len(kernels):
+            found.append((_without(module.llvm_ir, others), given))
+    return found
+
+
+def _kind(module: EmittedModule, name: str) -> str:
+    return "glue" if name in module.glue else "lean" if name in module.lean else ""
 
 
 _KERNEL = re.compile(r'^define void @(?:"([^"\n]*)"|([-\w.$]+))\(', re.MULTILINE)

@@ -39,10 +39,10 @@ class OpenModule(Protocol):
 LITTLE = 1
 """LLVM's level for straight lines of calls, with the same registers as at its highest."""
 
-Passes = Literal["none", "little", "glue", "all"]
+Passes = Literal["none", "little", "glue", "lean", "all"]
 """How much LLVM does for a module."""
 
-LEVELS: dict[Passes, int] = {"none": 0, "little": LITTLE, "glue": 0, "all": OPTIMIZED}
+LEVELS: dict[Passes, int] = {"none": 0, "little": LITTLE, "glue": 0, "lean": OPTIMIZED, "all": OPTIMIZED}
 """LLVM's level of a target machine. At level 0 registers are allocated as at the others (library_llvm.py)."""
 
 
@@ -50,12 +50,13 @@ def amount(options: EmitOptions) -> Passes:
     """What the options ask LLVM to do."""
     if not options.optimized:
         return "none"
-    glue = options.glue and options.target.architecture in GLUED
-    return "little" if options.straight else "glue" if glue else "all"
+    if options.straight or options.target.architecture not in GLUED:
+        return "little" if options.straight else "all"
+    return "glue" if options.glue else "lean" if options.lean else "all"
 
 
 GLUED = frozenset({"x86_64"})
-"""Architectures on which level 0 selects the instructions of vectors well. Others treat glue as all other kernels."""
+"""Architectures on which level 0 selects the instructions of vectors well. Others treat all kernels alike."""
 
 
 @functools.cache
@@ -96,7 +97,7 @@ _IDLE: dict[tuple[Target, int], list[LibraryMachine]] = {}
 
 def passes_of(target: Target, passes: Passes) -> str:
     """The passes of a module in LLVM's syntax. Processors that nobody measures here have those of -O3."""
-    known = {"little": pass_list.LITTLE, "glue": pass_list.GLUE}
+    known = {"little": pass_list.LITTLE, "glue": pass_list.GLUE, "lean": pass_list.GLUE}
     if passes == "all" and target.architecture == "x86_64":
         return pass_list.KERNELS
     return known.get(passes) or f"default<O{LEVELS[passes]}>"

@@ -155,10 +155,11 @@ class EmitOptions:
     LLVM's optimiser and selects instructions the fast way, for a program that runs once on little data: its code is
     made in a tenth of the time, and is slow. straight: LLVM only joins equal values, and searches less, for a long line
     of calls, in which there is nothing else to gain. glue: kernels are loops around calls of shared functions, which
-    take the time: few passes, and instructions are selected the fast way, with the same registers (glue.py). No stack
-    reads these. by_element: the outer shape of devices (ADR 65): a step of a range is one element, or row, and is
-    computed alone, without blocks, tiles and panels of neighbours. metadata: names in METADATA (metadata.py) that the
-    stacks give LLVM.
+    take the time: few passes, and instructions are selected the fast way, with the same registers (glue.py). lean:
+    kernels in whose loops there is nothing to find: as few passes, but code is generated as for others. No stack reads
+    these. by_element: the outer shape of devices (ADR 65): a step of a range is one element, or row, and is computed
+    alone, without blocks, tiles and panels of neighbours. metadata: names in METADATA (metadata.py) that the stacks
+    give LLVM.
     group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
     """
 
@@ -170,6 +171,7 @@ class EmitOptions:
     straight: bool = False
     by_element: bool = False
     glue: bool = False
+    lean: bool = False
     metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
     group: GroupShape | None = None
 
@@ -192,6 +194,7 @@ class EmittedModule:
     function each, which are the same for many programs: they are compiled once a process. grouped: kernels that groups
     compute. Their last parameter is `ptr addrspace(GROUP_SPACE) memory`, the group's memory; they call BARRIER, STEP,
     ACROSS and DOWN. glue: names of kernels that spend their time in functions of `helpers` (EmitOptions.glue).
+    lean: names of others for which few passes are enough (EmitOptions.lean).
     """
 
     llvm_ir: str
@@ -202,6 +205,7 @@ class EmittedModule:
     grouped: Mapping[str, Grouped] = field(default_factory=dict)
     helpers: tuple[str, ...] = ()
     glue: frozenset[str] = frozenset()
+    lean: frozenset[str] = frozenset()
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from .limits import Limits
-from .registers import BOOL, I64, Register, flatten, unflatten
+from .registers import BOOL, I32, I64, Register, flatten, unflatten
 
 IndexValue: TypeAlias = int | ir.Value
 """A position along a dimension: a constant or an i64 register."""
@@ -89,6 +89,7 @@ class Unroll(Enum):
     # Unroll only after vectorisation: unrolled earlier, short rows become scalars that SLP rarely re-vectorises.
     VECTORS = auto()
     NEVER = auto()
+    TWICE = auto()  # two copies of the body, also if the number of iterations is unknown
     SCALAR = auto()  # neither, nor vectors: for loops that run seldom
 
 
@@ -109,6 +110,7 @@ _METADATA = {
     Unroll.SHORT: ("llvm.loop.unroll.disable",),
     Unroll.VECTORS: ("llvm.loop.unroll.disable", "llvm.loop.vectorize.followup_vectorized"),
     Unroll.NEVER: ("llvm.loop.unroll.disable",),
+    Unroll.TWICE: (("llvm.loop.unroll.count", 2),),
     Unroll.SCALAR: ("llvm.loop.disable_nonforced",),
 }
 
@@ -116,7 +118,8 @@ _METADATA = {
 def _loop_metadata(module: ir.Module, unroll: Unroll) -> ir.MDValue:
     """Metadata of one loop. The first operand is the node itself, which makes each loop's metadata distinct."""
     own = ir.MDValue(module, [], name=str(len(module.metadata)))
-    own.operands = (own, *(module.add_metadata([name]) for name in _METADATA[unroll]))
+    given = ((entry,) if isinstance(entry, str) else (entry[0], I32(entry[1])) for entry in _METADATA[unroll])
+    own.operands = (own, *(module.add_metadata(entry) for entry in given))
     return own
 
 
@@ -280,7 +283,10 @@ class Code:
         self.limits = Limits()
         self.hints = True  # whether loops have metadata
         self.loops = 0  # that were opened
-        self.shares = False  # whether functions that kernels share compute its products
+        self.shares = False  # whether functions that kernels share compute its products, or its sums
+        self.lean = False  # whether its loops are such that few of LLVM's passes are enough
+        self.walks = False  # whether it has long loops of reductions itself
+        self.called: set[Hashable] = set()  # instructions whose elements these functions compute
 
     def count_loop(self) -> int:
         """The number of a loop that is opened, counted in the order of opening."""

@@ -37,6 +37,9 @@ TERMS = 320
 MOST = 8
 """Positions of a tile: so many sums of one vector each keep two units busy for the four cycles of an addition."""
 
+MOST_ALONE = 12
+"""The same for one vector each, where a function computes them: fewer calls, and fewer reads of weights."""
+
 TILE_COST, ALONE_COST = 0.5, 2.5
 """What a tile costs beside its positions, and a position that is computed alone, in positions of a tile."""
 
@@ -54,6 +57,11 @@ COPIED_POSITIONS = 32
 
 CALLED = 1000
 """Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
+
+CALLED_ALONE = 400
+"""The same where a position has one vector: what a call costs is gained at the border, where each position has two sums
+of which neither waits for the other.
+"""
 
 FACTORS = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16})
 """Dtypes of weights that are read as vectors."""
@@ -106,7 +114,8 @@ def tiles_of(grid: Grid, vector_bits: int, inside: int) -> tuple[int, bool]:
     whole tile would be computed one position at a time: that takes longer than two, since it reads as many weights.
     """
     vectors = grid.vectors
-    most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
+    limit = MOST_ALONE if vectors == 1 else MOST
+    most = max(1, min(limit, (registers(vector_bits) - vectors - 1) // vectors, inside))
     found = []
     for n in range(most, most // 2, -1):
         whole, rest = divmod(inside, n)
@@ -252,7 +261,8 @@ class Held(Columns):
         """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
         products = self.each * math.prod(-(-axis.window // axis.holes) for axis in self.c.axes[self.held :])
         source = self.instruction.operands[0]
-        called = products * self._step * self.grid.vectors >= CALLED
+        alone = self.grid.vectors == 1 and self.each >= MOST
+        called = products * self._step * self.grid.vectors >= (CALLED_ALONE if alone else CALLED)
         return called and source in self.e.leaves and source.shape.dtype in FACTORS
 
     def _width(self) -> int:

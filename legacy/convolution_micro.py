@@ -176,11 +176,35 @@ def _sums(code: Code, micro: Micro, positions: int) -> None:
         last = level == micro.loops
         if last and micro.pairs:
             return of_pairs(place, row, before)
+        if last and halves:
+            return of_halves(place, row, before)
         loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
         index = code.value(loop.index)
         along = index if last and micro.adjacent else code.b.mul(index, step)
         after = nest(level + 1, code.b.add(place, along), code.b.add(row, code.b.mul(index, row_step)), loop.carried)
         return [value for value in loop.close(after) if isinstance(value, ir.Value)]
+
+    def of_halves(place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+        """The products of both halves of the features side by side, for the two sums of `before`, then of the last one
+        of an odd number.
+        """
+        count, step, row_step = numbers[-3:]
+        half = code.b.lshr(count, I64(1))
+
+        def added(index: ir.Value, sum_: ir.Value) -> ir.Value:
+            along = index if micro.adjacent else code.b.mul(index, step)
+            at, line = code.b.add(place, along), code.b.add(row, code.b.mul(index, row_step))
+            (found,) = nest(micro.loops + 1, at, line, [sum_])
+            return found
+
+        loop = code.range(0, half, carried=before, unroll=Unroll.NEVER)
+        index, (low, high) = code.value(loop.index), [x for x in loop.carried if isinstance(x, ir.Value)]
+        ends = loop.close([added(index, low), added(code.b.add(index, half), high)])
+        low, high = (x for x in ends if isinstance(x, ir.Value))
+        rest = code.range(code.b.shl(half, I64(1)), count, carried=[low], unroll=Unroll.NEVER)
+        (low,) = (x for x in rest.carried if isinstance(x, ir.Value))
+        ends = rest.close([added(code.value(rest.index), low)])
+        return [*(x for x in ends if isinstance(x, ir.Value)), high]
 
     def of_pairs(place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         """The products of features with even numbers, then those of the others: each factor is a half of a word, which
@@ -212,7 +236,11 @@ def _sums(code: Code, micro: Micro, positions: int) -> None:
         return found
 
     zero = ir.Constant(vectors.type, None)
-    sums = nest(0, I64(0), I64(0), [zero] * (positions * vectors.width // vectors.lanes))
+    many = positions * vectors.width // vectors.lanes
+    halves = many == 1 and not micro.pairs  # one sum would wait for itself
+    sums = nest(0, I64(0), I64(0), [zero] * (many + halves))
+    if halves:
+        sums = [code.b.fadd(*sums)]
     for n, total in enumerate(sums):
         place = code.b.gep(target, [I64(n * vectors.lanes)], source_etype=memory_type(vectors.dtype))
         align = vectors.dtype.bytes

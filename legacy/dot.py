@@ -19,12 +19,15 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, ElementRule, Index, Reads
+from .fetch import streams_of
 from .loops import NARROW as NARROW_BYTES
+from .memory import address
 from .narrow import NARROW
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from .ranges import Steps, column_blocks, columns_fit
 from .reduce import ROWS, reassociation, row_passes
-from .registers import Register, real_constant, register_type
+from .registers import Register, flatten, real_constant, register_type
+from .sum_run import SumRun, Term, is_run, source_of
 from .typed import real_of
 
 COLUMN_BYTES = 1 << 13
@@ -125,6 +128,10 @@ def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype, order = accumulator_dtype(instruction), contracting_order(lhs.shape, dims)
+    run = _run_of(e, instruction, index)
+    if run is not None:
+        return rounded(code, dtype, instruction.shape.dtype, run)
+    code.walks = True
     inner: list[IndexValue] = [0] * len(order)
     sums = PartialSums(code, [first_sum(instruction)], [lhs.shape.dims[dims.lhs_contracting[k]] for k in order])
     for (total,) in sums.steps():
@@ -136,6 +143,32 @@ def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads
         factors = convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
         sums.put([multiply_add(code, dtype, total, *factors, in_order=True)])
     return rounded(code, dtype, instruction.shape.dtype, sums.totals()[0])
+
+
+def _run_of(e: Elemental, instruction: Instruction, index: Index) -> ir.Value | None:
+    """One element, if a function of sum_run.py adds up the products of two runs in memory."""
+    code, dims, operands = e.code, DotDims.of(instruction), instruction.operands[:2]
+    dtype = accumulator_dtype(instruction)
+    if dtype not in (DType.F32, DType.F64) or any(o.shape.dtype is not dtype for o in operands):
+        return None
+    sources = [source_of(o, e.leaves) for o in operands]
+    sides = list(zip(operands, (dims.lhs_contracting, dims.rhs_contracting), strict=True))
+    if any(len(along) != 1 or operand.shape.strides[along[0]] != 1 for operand, along in sides):
+        return None
+    length = operands[0].shape.dims[dims.lhs_contracting[0]]
+    if not is_run(code, length, instruction.shape.size == 1):
+        return None
+    places = dims.operand_positions(index.multi, [0])
+    arrays = []
+    for source, operand, place in zip(sources, operands, places, strict=True):
+        if source is None:
+            return None
+        arrays.append(
+            address(code, e.leaves[source], dtype, Index.at(code, operand.shape, place).offset(operand.shape))
+        )
+    ahead = bool(streams_of(e, operands, operands[0].shape))
+    total = SumRun(Term.PRODUCT, dtype, ahead).call(code, arrays, length)
+    return code.b.fadd(flatten(first_sum(instruction))[0], total)
 
 
 def contracting_order(lhs: Shape, dims: DotDims) -> list[int]:

@@ -89,7 +89,7 @@ def emit_tiled_dot(
     sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, banded)
     short = problem.depth < (LONG if problem.columns <= problem.panel else LESS)
-    code.shares = not (short or problem.streamed)
+    code.shares, code.lean = not (short or problem.streamed), problem.streamed
     with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)

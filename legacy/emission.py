@@ -25,5 +25,5 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
         grouped = {r.name: made for r in requests if (made := emit_grouped(module, r, options)) is not None}
         return EmittedModule(str(module), grouped=grouped)
     emitted = {request.name: emit_kernel(module, request, options) for request in requests}
-    ranged, glue = (frozenset(n for n, e in emitted.items() if getattr(e, k)) for k in ("ranged", "glue"))
-    return EmittedModule(str(module), ranged=ranged, helpers=texts_of(module), glue=glue)
+    ranged, glue, lean = (frozenset(n for n, e in emitted.items() if getattr(e, k)) for k in ("ranged", "glue", "lean"))
+    return EmittedModule(str(module), ranged=ranged, helpers=texts_of(module), glue=glue, lean=lean)

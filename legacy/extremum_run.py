@@ -10,12 +10,13 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from .along import Along
 from .builder import Code, Unroll
 from .elemental import Elemental
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
 from .fetch import AHEAD
 from .helper import call, declared
-from .memory import LINE, Pointer, prefetch
+from .memory import LINE, Pointer, address, prefetch
 from .registers import I64, POINTER, memory_type, real_constant
 from .stack import StackArray, alloca
 
@@ -82,6 +83,14 @@ class Run:
         chains = loop.close(combine_chains(code, self.op, list(loop.carried), best))
         code.b.store(close_chains(code, list(chains)), result, align=bytes_)
         code.b.ret_void()
+
+
+def first_of_run(e: Elemental, operand: Instruction, along: Along) -> ir.Value | None:
+    """The address of the first of all elements, if the function computes their extremum."""
+    source = source_of(e, operand, along.sizes[0]) if along.dense and len(along.sizes) == 1 else None
+    if source is None:
+        return None
+    return address(e.code, e.leaves[source], source.shape.dtype, along.place([0]).offset(operand.shape))
 
 
 def source_of(e: Elemental, operand: Instruction, count: int) -> Instruction | None:

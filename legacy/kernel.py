@@ -15,7 +15,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
-from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
+from . import column_run, convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code, IndexValue
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
@@ -37,7 +37,7 @@ from .moved_rows import MovedRows
 from .ranges import Steps, elements
 from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
-from .rows import emit_rows, find_rows
+from .rows import emit_rows, find_rows, is_light_in_rows
 from .scratch import Scratch
 from .update import emit_update, is_update
 
@@ -61,10 +61,13 @@ RULES: dict[Op, ElementRule] = merge(
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """What a kernel is. ranged: it takes ranges; glue: it spends its time in functions that kernels share."""
+    """What a kernel is. ranged: it takes ranges; glue: it spends its time in functions that kernels share; lean: few
+    passes are enough for its own loops.
+    """
 
     ranged: bool
     glue: bool
+    lean: bool
 
 
 def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> Emitted:
@@ -83,7 +86,9 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
             _emit_group(e, group, steps)
     e.code.root.builder.ret_void()
     annotate(e.code.function, [argument.written for argument in request.arguments], options.metadata)
-    return Emitted(ranged, e.code.shares and _is_light(e, leaves))
+    light = _is_light(e, leaves) if rows is None else is_light_in_rows(rows, e.code.called)
+    glue = light and e.code.shares and not e.code.walks
+    return Emitted(ranged, glue, light and e.code.lean and not glue)
 
 
 def _is_light(e: Elemental, leaves: list[Leaf]) -> bool:
@@ -391,7 +396,7 @@ def _has_shape(product: Instruction, result: Shape) -> bool:
 
 def _share_columns(products: Sequence[Instruction]) -> bool:
     """Whether all are reductions that one loop over blocks of columns can compute."""
-    alike = (reduce.is_column_reduce(p) and reduce.same_columns(products[0], p) for p in products)
+    alike = (column_run.is_column_reduce(p) and column_run.same_columns(products[0], p) for p in products)
     return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
 

@@ -273,21 +273,27 @@ class PartialSums(PartialArrays):
 
     def totals(self) -> list[Register]:
         """The sums over all elements, after `steps`."""
-        found = []
-        for type_, space in zip(self.types, self.levels[0], strict=True):
-            lanes = min(self.width, WIDEST // _bytes(type_))
-            vector, align = _vector(type_, lanes), _alignment(type_, lanes)
-            slots = [self._at(space, type_, place) for place in range(0, self.width, lanes)]
-            parts = [self.code.b.load(slot, typ=vector, align=align) for slot in slots]
-            while len(parts) > 1:
-                half = len(parts) // 2
-                parts = [self.code.b.fadd(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
-            (total,) = parts
-            while lanes > 1:
-                lanes //= 2
-                total = self._halves(total, lanes)
-            found.append(total)
+        found = [self._tree(type_, space, 1)[0] for type_, space in zip(self.types, self.levels[0], strict=True)]
         return [unflatten(start, found) for start in self.starts]
+
+    def of_columns(self, count: int) -> list[ir.Value]:
+        """The sums of every `count`-th element, of one quantity, as registers or vectors."""
+        (type_,), (space,) = self.types, self.levels[0]
+        return self._tree(type_, space, count)
+
+    def _tree(self, type_: ir.Type, space: ir.Value, count: int) -> list[ir.Value]:
+        """The sums of lanes whose numbers differ by multiples of `count`."""
+        lanes = min(self.width, WIDEST // _bytes(type_))
+        vector, align = _vector(type_, lanes), _alignment(type_, lanes)
+        slots = [self._at(space, type_, place) for place in range(0, self.width, lanes)]
+        parts = [self.code.b.load(slot, typ=vector, align=align) for slot in slots]
+        while len(parts) * lanes > max(lanes, count):
+            half = len(parts) // 2
+            parts = [self.code.b.fadd(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
+        while lanes > count:
+            lanes //= 2
+            parts = [self._halves(parts[0], lanes)]
+        return parts
 
     def _halves(self, vector: ir.Value, lanes: int) -> ir.Value:
         """The first `lanes` elements of a vector plus the others; one register for one lane."""

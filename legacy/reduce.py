@@ -16,18 +16,20 @@ from ..hlo.shapes import array
 from ..planning.partition import Partition
 from .along import Along
 from .builder import Code, IndexValue, Unroll, over_columns
+from .column_run import emit_columns_of_run
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
-from .extremum_run import Run, source_of
+from .extremum_run import Run, first_of_run
 from .fetch import fetch, streams_of
 from .linear import is_linear
-from .memory import LINE, address
+from .memory import LINE
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .ranges import Steps, column_blocks, columns_fit
 from .registers import Register
 from .stack import StackArray
+from .sum_run import SHORTEST, sum_along
 
 ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
 
@@ -112,6 +114,7 @@ class Reducer:
         fetched.
         """
         assert self.simple is not None
+        self.code.shares = True
         return Run(self.simple.opcode, self.dtypes[0], ahead).call(self.code, first, count)
 
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
@@ -186,6 +189,7 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         return reducer.result(reducer.close(reducer.combine_chains(reducer.open(values), run)))
     if reducer.in_chains and along.ahead(1) is not None:
         return (yield from _reduce_in_lanes(reducer, values, along))
+    code.walks = code.walks or reducer.length >= SHORTEST
     accumulators = reducer.open(values)
     if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
         return (yield from _reduce_flat(e, reducer, accumulators))
@@ -210,6 +214,10 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 def _reduce_in_parts(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
     """Reduce in partial sums."""
     opened = reducer.widened(inits)
+    run = _sum_of(reducer, along)
+    if run is not None:
+        return reducer.result(reducer.close(reducer.join(opened, [run])))
+    reducer.code.walks = True
     sums = PartialSums(reducer.code, [nothing(opened[0])], along.sizes)
     for accumulators in sums.steps(along.ahead(sums.width)):
         value = yield reducer.operands[0], along.place(sums.positions)
@@ -217,21 +225,21 @@ def _reduce_in_parts(reducer: Reducer, inits: list[Register], along: Along) -> R
     return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
 
 
+def _sum_of(reducer: Reducer, along: Along) -> ir.Value | None:
+    """The sum of all elements, if a function of sum_run.py computes it."""
+    return None if reducer.in_single else sum_along(reducer.e, reducer.operands[0], along)
+
+
 def _run_of(reducer: Reducer, along: Along) -> ir.Value | None:
     """The extremum of all elements, if the function of extremum_run.py computes it."""
-    e, operand = reducer.e, reducer.operands[0]
-    if reducer.in_single or not along.dense or len(along.sizes) != 1:
-        return None
-    source = source_of(e, operand, along.sizes[0])
-    if source is None:
-        return None
-    first = address(e.code, e.leaves[source], source.shape.dtype, along.place([0]).offset(operand.shape))
-    return reducer.run(first, along.sizes[0], along.ahead(1) is not None)
+    first = None if reducer.in_single else first_of_run(reducer.e, reducer.operands[0], along)
+    return None if first is None else reducer.run(first, along.sizes[0], along.ahead(1) is not None)
 
 
 def _reduce_in_lanes(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
     """A maximum or minimum along the memory of large arrays, which are fetched ahead, in the lanes of lines."""
     code = reducer.code
+    code.walks = True
     (first,) = reducer.widened(inits)
     lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
     for pair in lanes.steps(along.ahead(lanes.width)):
@@ -265,6 +273,11 @@ ROWS = 4
 PAIRED_ROWS = 2 * ROWS
 """The same for a maximum: each pass reads and writes two accumulators."""
 
+LONG_ROW, SMALL = 512, 1 << 16
+"""Columns from which on LLVM has the loops that it needs to make vectors, and no others. Elements of which few columns
+may take a third longer, as that is nothing.
+"""
+
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
@@ -273,31 +286,6 @@ PASSES = 16
 
 UNROLLED_PASSES = 4
 """Passes over sums that LLVM may unroll. Of more, it moves the loads of all rows together and spills."""
-
-
-def is_column_reduce(instruction: Instruction) -> bool:
-    """Whether the fastest dimension in memory is kept and long enough for vectors."""
-    source = instruction.operands[0].shape
-    fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
-    return (
-        fastest is not None
-        and fastest not in instruction.dimensions
-        and source.dims[fastest] >= 8
-        and all(source.dims[d] for d in instruction.dimensions)
-        and bool(instruction.dimensions)
-    )
-
-
-def same_columns(a: Instruction, b: Instruction) -> bool:
-    """Whether two reductions read arrays of one shape in one order and have results of one shape."""
-    first, second = a.operands[0].shape, b.operands[0].shape
-    results = [shape.without_layout().dims for i in (a, b) for _, shape in i.shape.leaves()]
-    return (
-        first.dims == second.dims
-        and first.strides == second.strides
-        and sorted(a.dimensions) == sorted(b.dimensions)
-        and len(set(results)) == 1
-    )
 
 
 class ColumnReducer(Reducer):
@@ -382,11 +370,16 @@ def emit_column_reduce(
     `finish(index)` for each element of the result, with the values of the reductions bound to that index.
     """
     code, first = e.code, instructions[0]
+    if len(instructions) == 1 and simple_op(first.called()[0]) and emit_columns_of_run(e, first, finish, steps):
+        return
+    code.walks = True
     source = first.operands[0].shape
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
     kept = [d for d in range(source.rank) if d not in first.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     reducers = ColumnReducers(e, instructions, source.dims[fastest])
+    few = source.dims[fastest] < LONG_ROW and source.size > SMALL
+    code.lean = not few and all(r.in_parts or r.in_pairs for r in reducers.all)
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
     inside = [] if steps is None else [kept[d] for d in steps.dimensions]
     for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):

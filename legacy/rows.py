@@ -8,7 +8,7 @@ and columns; otherwise each dimension has a loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
@@ -18,15 +18,18 @@ from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
+from .fetch import streams_of
 from .leaf import Leaf
 from .loops import SHORTEST
-from .memory import load
+from .memory import address, load
 from .partial import PartialSums, nothing
 from .ranges import Steps, scaled
 from .reduce import Reducer
-from .registers import Register
+from .registers import Register, flatten
 from .row_graph import PASSED, Role, RowGraph, row_graph
+from .softmax import emit_softmax
 from .stack import StackArray
+from .sum_run import SumRun, is_run, made_of
 
 STAGED_BYTES = 1 << 18
 """Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
@@ -54,6 +57,9 @@ class Walk:
 
 def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps | None = None) -> None:
     """Emit all results of a row kernel, or those of the steps: whole rows."""
+    if emit_softmax(e, leaves, rows, steps):
+        e.code.called.update(rows.roles)
+        return
     full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
     numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
     walks = plan_walks(e, full, rows)
@@ -71,6 +77,14 @@ def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps
 def _emit_walk(e: RowElemental, step: Walk) -> None:
     """One loop over the row, and one before it for reductions that are carried where others are made of parts."""
     reducers = [Reducer(e, reduce) for reduce in step.reduces]
+    run = run_of_row(e, reducers[0]) if len(reducers) == 1 and not (step.written or step.staged) else None
+    if run is not None:
+        (reducer,) = reducers
+        opened = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
+        total = reducer.result(reducer.close(reducer.join(opened, [run])))
+        e.bind(reducer.instruction, e.place(reducer.instruction), total)
+        return
+    e.code.walks = e.code.walks or bool(reducers)
     opened = [r.open([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
     in_parts = [n for n, reducer in enumerate(reducers) if reducer.in_parts]
     carried = [n for n, reducer in enumerate(reducers) if not reducer.in_parts]
@@ -92,6 +106,42 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
             results[n] = reducers[n].join(opened[n], [total])
     for n, reducer in enumerate(reducers):
         e.bind(reducer.instruction, e.place(reducer.instruction), reducer.result(reducer.close(results[n])))
+
+
+def run_of_row(e: RowElemental, reducer: Reducer) -> Register | None:
+    """The sum of a row, if a function that kernels share computes it."""
+    code, operand = e.code, reducer.operands[0]
+    if reducer.in_single or not reducer.in_parts or not is_run(code, e.rows.grid.length):
+        return None
+    made = made_of(operand, e.leaves, in_rows=True)
+    if made is None or not all(_is_of_row(e, number) for number in made.numbers):
+        return None
+    e.set_column([0] * len(e.row_sizes))
+    offset = code.multiply(e.row, e.rows.grid.length)
+    arrays = [address(code, e.leaves[x], x.shape.dtype, offset) for x in made.arrays]
+    numbers = [flatten(e.value(n, e.place(n)))[0] for n in made.numbers]
+    run = SumRun(made.term, operand.shape.dtype, bool(streams_of(e, made.arrays, made.arrays[0].shape)))
+    code.called.add(operand)
+    return run.call(code, arrays, e.rows.grid.length, numbers)
+
+
+def _is_of_row(e: RowElemental, broadcast: Instruction) -> bool:
+    """Whether a broadcast number is the same for all elements of a row."""
+    ((source, role),) = e.rows.sources[broadcast]
+    return role is Role.ROW or source.shape.size == 1
+
+
+def is_light_in_rows(rows: RowGraph, called: Collection[Hashable]) -> bool:
+    """Whether all that a kernel computes of elements of rows itself is little and cheap."""
+    own = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources and i not in called]
+    return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - _SINGLE for i in own)
+
+
+LIGHT = 20
+"""Operations on the elements of rows."""
+
+_SINGLE = {Op.DIVIDE, Op.SQRT}
+"""Expensive operations that are an instruction."""
 
 
 def regrouped(values: Sequence[Register], like: Sequence[Sequence[Register]]) -> list[list[Register]]:

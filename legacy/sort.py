@@ -177,6 +177,7 @@ class _Sorter:
         if code.vector_bits < WIDE_BITS:
             return self.sort_few(rows, others, count)
         _Few(self.instruction, self.e.rules).call(code, rows, others, count)
+        code.lean = True
         return rows
 
     def sort_few(self, rows: OperandRows, others: OperandRows, count: ir.Value) -> OperandRows:

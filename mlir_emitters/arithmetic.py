@@ -51,6 +51,12 @@ class Types:
                 "#llvm.loop_annotation<unroll = <disable = true>, interleave = <count = 1 : i32>>"
             )
         }
+        self.twice = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<unroll = <count = 2 : i32>>")}
+        self.done = {
+            "loop_annotation": ir.Attribute.parse(
+                "#llvm.loop_annotation<unroll = <disable = true>, vectorize = <disable = true>>"
+            )
+        }
         self.scalar = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<vectorize = <disable = true>>")}
         self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
         self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
@@ -91,7 +97,10 @@ class Arithmetic:
         self.hints = True  # whether loops have annotations
         self.vectors = False  # whether there are operations of the vector dialect
         self.loops = 0  # that were opened
-        self.shares = False  # whether functions that kernels share compute the products of the kernel
+        self.shares = False  # whether functions that kernels share compute the products of the kernel, or its sums
+        self.lean = False  # whether few of LLVM's passes are enough for its loops
+        self.walks = False  # whether the kernel has long loops of reductions itself
+        self.called: set[Any] = set()  # buffers whose elements these functions compute
         self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []

@@ -26,6 +26,8 @@ class Unroll(Enum):
     SHORT = enum.auto()  # at most UNROLLED iterations: full unrolling merges interleaved sums into one dependency chain
     VECTORIZED = enum.auto()  # only after vectorisation: a short run of lanes, unrolled earlier, becomes scalars
     NONE = enum.auto()
+    DONE = enum.auto()  # not at all, nor made of vectors: those are there
+    TWICE = enum.auto()  # two copies of the body, also if the number of iterations is unknown
     LEAN = enum.auto()  # one vector at a time, not interleaved either: for loops that run seldom
     SCALAR = enum.auto()  # not vectorised: in a tile, vectors along the dimension that crosses memory gather or scatter
 
@@ -165,6 +167,8 @@ class Builder(Memory):
         annotations = {
             Unroll.LEAN: t.lean,
             Unroll.NONE: t.rolled,
+            Unroll.TWICE: t.twice,
+            Unroll.DONE: t.done,
             Unroll.SCALAR: t.scalar,
             Unroll.VECTORIZED: t.vectorized,
         }

@@ -14,6 +14,7 @@ from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .ahead import LINE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
+from .column_run import emit_columns_of_run
 from .elemental import Elemental, Indices
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from .extremum import advance_column, close_column, extremum_of, takes_three
@@ -44,6 +45,7 @@ ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
 LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
+SMALL = 1 << 16  # elements: it does not matter how long those of few columns take
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
 FEW = 8  # chains whose errors do not cancel out yet
@@ -196,6 +198,12 @@ class ColumnReduction:
 
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.node.inputs[0].dims
+        within = [] if steps is None else dimensions_inside(self.node, steps.partition)
+        if len(self.nodes) == 1 and emit_columns_of_run(self.e, self.node, self.finish, within, steps):
+            return
+        known = all(is_sum or held.extremum for is_sum, held in zip(self.sums, self.accumulators, strict=True))
+        b.lean = known and (self.width >= LEAST_PIECES or self.node.inputs[0].shape.size <= SMALL)
+        b.walks = True
         index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
         loops: list[Loop] = []
         inside = [] if steps is None else dimensions_inside(self.node, steps.partition)

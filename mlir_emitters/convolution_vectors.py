@@ -57,16 +57,18 @@ def suits(b: Builder, node: Node, lanes: int) -> bool:
     return readable and geometry.features >= LEAST_FEATURES and geometry.steps(node)[FEATURE][2] == 1
 
 
-def best_sizes(vector_bits: int, vectors: int, positions: int, reading: int = 1) -> tuple[int, int]:
+def best_sizes(
+    vector_bits: int, vectors: int, positions: int, reading: int = 1, alone: int = MOST_SUMS
+) -> tuple[int, int]:
     """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
 
     Registers hold the sums, the vectors of the kernel and a factor of the input. reading: the cost of a vector of the
-    kernel, in loads: of one that is converted it is more.
+    kernel, in loads: of one that is converted it is more. alone: the most positions with one vector each.
     """
     registers = 32 if vector_bits >= 512 else 16
     tiles = []
     for n in (1, 2, 3, 4):
-        most = min((registers - n - 1) // n, MOST_SUMS // n, positions)
+        most = min((registers - n - 1) // n, (MOST_SUMS if n > 1 else alone) // n, positions)
         for p in range(most, most // 2, -1):
             used = vectors / (-(-vectors // n) * n) * (positions - positions % p) / positions
             tiles.append((used * n * p / (reading * n + p), n, p))
@@ -105,7 +107,8 @@ class VectorTiles(Tiles):
         inside, self.apart = self._inside()
         positions = max(1, len(inside) // self.apart) if self.unrolls else 1
         reading = 1 if self.node.inputs[1].dtype is self.wide else CONVERTED
-        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), positions, reading)
+        alone = MOST_ALONE if geometry.inputs >= LEAN_INPUTS else MOST_SUMS
+        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), positions, reading, alone)
         width = min(vectors * self.vector_lanes, geometry.features)
         size = math.prod(s.window for s in geometry.slides) * geometry.inputs * self.pitch(width)
         if self._copies() and size * self.wide.bytes <= MOST_COPIED:
@@ -143,6 +146,13 @@ class VectorTiles(Tiles):
         source = self.node.inputs[0]
         return source.writer is None and source.dtype in (self.wide, *IN_VECTORS) and self._products >= CALLED
 
+    def _calls(self, count: int) -> bool:
+        """Whether it computes the products at `count` positions: those of one beside tiles that are too small, too."""
+        source, sums = self.node.inputs[0], self.tile * self.vectors
+        many = self.geometry.inputs >= LEAN_INPUTS and self._products >= CALLED_BESIDE * sums
+        beside = many and count == 1 < self.tile
+        return self.calls or (beside and source.writer is None and source.dtype in (self.wide, *IN_VECTORS))
+
     @property
     def adds(self) -> bool:
         """Whether that function adds to the totals, which have the dtype of its sums."""
@@ -155,7 +165,12 @@ class VectorTiles(Tiles):
         products = math.prod(counts)
         if self.totals is not None:
             products = min(products, self.group * math.prod(counts[self.level + 1 :]))
-        return products * self.tile * self.pitch(self.width) // self.vector_lanes
+        return products * self.tile * self.vectors
+
+    @property
+    def vectors(self) -> int:
+        """At a position."""
+        return self.pitch(self.width) // self.vector_lanes
 
     def _copies(self) -> bool:
         """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
@@ -176,6 +191,7 @@ class VectorTiles(Tiles):
         axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
         inside = [axis for axis in axes if axis is not None]
         self._cover()
+        self.b.lean = min(geometry.inputs, geometry.features) >= LEAN_INPUTS  # all vectors are there
         for start, width in self._chunks(0, extents[self.lanes], self.width, Unroll.NONE):
             if self.panel is not None:
                 Kernel(self, width).copy(start, self.panel)
@@ -240,7 +256,7 @@ class VectorTiles(Tiles):
     def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
         """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
         source, adjacent = self.node.inputs[0].dtype, loops[-1].input == 1
-        self.b.shares = True
+        self.b.shares = self.calls
         few = self.b.vector_bits < 512  # with 512 bits, other operations wait for the products anyway
         pairs = few and adjacent and (source, self.wide) == (DType.BF16, DType.F32) and self.geometry.inputs % 2 == 0
         window = Window(
@@ -274,7 +290,7 @@ class VectorTiles(Tiles):
         b, n, pitch = self.b, len(taps), self.pitch(width)
         sums = _Sums(self, site, count, start, width, shares)
         if self.totals is None:
-            if self.calls:
+            if self._calls(count):
                 sums.call(taps, sums.reach(n))
             else:
                 self._keep(sums.over(taps, sums.zeros()))
@@ -285,7 +301,7 @@ class VectorTiles(Tiles):
                 self._window(site, [*taps, tap.index], count, start, width, shares)
             return
         for first, end in self._groups(n, lower, upper, step, count * pitch):
-            if self.calls:
+            if self._calls(count):
                 sums.call(taps, (first, end, step))
             else:
                 self._keep(sums.along(taps, (first, end, step), sums.zeros()))
@@ -300,6 +316,16 @@ class VectorTiles(Tiles):
 
 CALLED = 1500
 """Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
+
+MOST_ALONE = 12
+"""Positions with one vector each, at most, where there are LEAN_INPUTS: twice as many are more code, and little faster.
+"""
+
+LEAN_INPUTS = 8
+"""Input features, whose loop is innermost, from which on it is as fast after few of LLVM's passes."""
+
+CALLED_BESIDE = 64
+"""The same for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
 
 
 class _Sums:
@@ -360,7 +386,7 @@ class _Sums:
 
     def along(self, taps: list[Index], bounds: tuple[Index, Index, int], before: Sequence[Value]) -> list[Value]:
         """The same, within these bounds of the first of them."""
-        with self.b.loop(*bounds, before, Unroll.NONE) as loop:
+        with self.b.loop(*bounds, before, Unroll.DONE) as loop:
             loop.next = self.over([*taps, loop.index], loop.carried)
         return loop.values
 

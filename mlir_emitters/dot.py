@@ -10,13 +10,15 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from . import complex_math
+from .ahead import streams
 from .builder import Builder, Index, Unroll, Value
 from .complex_sums import Factor, sums_of_runs
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
-from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
+from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, raw_type, round_to, unflatten, wrap_small
 from .graph import Node
 from .long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, PartialSums, long_sum
+from .sum_run import Form, SumRun, is_run, stored_of
 
 LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has several partial sums
 LEAST = 128  # products of other sums from which on they are in blocks
@@ -84,6 +86,10 @@ def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
     b, (lhs, rhs) = e.b, node.inputs
     order = _contracted(node)
     left, right = operand_indices(node, index)
+    run = _sum_run(e, node, left, right, wide)
+    if run is not None:
+        return b.op("arith.addf", _zero(b, wide), run)
+    b.walks = True
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
         for (ld, rd), i in zip(order, at, strict=True):
@@ -99,6 +105,27 @@ def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
     sums = _sums_along_memory(b, sizes, types) if _follow_memory(node) else Chains(b, sizes, types, CHAIN)
     sums.add_up(visit)
     return unflatten(sums.results(zeros), wide)
+
+
+def _sum_run(e: Elemental, node: Node, left: Sequence[Index], right: Sequence[Index], wide: DType) -> Value | None:
+    """The sum of the products of two runs in memory, if a function of sum_run.py adds them up. left, right: where they
+    begin.
+    """
+    order, operands, starts = _contracted(node), node.inputs, (left, right)
+    if wide not in (DType.F32, DType.F64) or any(x.dtype is not wide for x in operands) or len(order) != 1:
+        return None
+    (along,), length = order, operands[0].dims[order[0][0]]
+    if any(x.strides[d] != 1 for x, d in zip(operands, along, strict=True)):
+        return None
+    sources = [stored_of(x) for x in operands]
+    if None in sources or not is_run(e.b, length, node.output.shape.size == 1):
+        return None
+    element, arrays = raw_type(e.b.types, wide), []
+    for source, operand, start in zip(sources, operands, starts, strict=True):
+        assert source is not None
+        arrays.append(e.b.pointer(e.pointers[source.argument], e.offset(operand, tuple(start)), element))
+    fetches = bool(streams(operands, operands[0]))
+    return SumRun(Form.PRODUCT, wide, fetches).call(e.b, arrays, length)
 
 
 def _contracted(node: Node) -> list[tuple[int, int]]:

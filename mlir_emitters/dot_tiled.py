@@ -193,6 +193,7 @@ class Matmul:
         b = self.b
         # Short tiles are so fast that the loops around them are worth all that LLVM does.
         tall = self.column.size <= self.width  # the only panel needs all rows from memory
+        b.lean = bool(self.streams)
         b.shares = self.block >= (DEPTH // 2 if tall else DEPTH // 4) and not self.streams
         offsets: list[Index] = [0, 0, 0]
         inside = self.of_step or self.rows_of_step

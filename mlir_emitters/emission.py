@@ -58,11 +58,12 @@ def _emit(
         )
         b.hints = "loops" in options.metadata
         kernels, told = list(graphs(lhlo)), options.metadata
-        ranged, glue, grouped = frozenset[str](), frozenset[str](), dict[str, Grouped]()
+        ranged, glue, lean, grouped = frozenset[str](), frozenset[str](), frozenset[str](), dict[str, Grouped]()
         if options.group is None:
             emitted = {g.name: emit_kernel(b, g, partitions.get(g.name), told) for g in kernels}
             ranged = frozenset(name for name, kernel in emitted.items() if kernel.ranged)
             glue = frozenset(name for name, kernel in emitted.items() if kernel.glue)
+            lean = frozenset(name for name, kernel in emitted.items() if kernel.lean)
         else:
             made = ((g.name, emit_grouped(b, g, options.group)) for g in kernels)
             grouped = {name: found for name, found in made if found is not None}
@@ -77,4 +78,4 @@ def _emit(
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
         helpers = tuple(text_of(helper, session, target.vector_bits) for helper in b.helpers.values())
-        return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers, glue=glue)
+        return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers, glue=glue, lean=lean)

@@ -34,7 +34,7 @@ from .loops import (
 from .ranges import Steps, runs
 from .regions import boxes_of, over_boxes
 from .row_graph import row_graph
-from .rows import RowKernel
+from .rows import RowKernel, is_light_in_rows
 from .scratch import Scratch
 from .transposition import SHORTEST, blocks_take_steps, emit_blocks, pure_transposition
 from .update import copy_unless_there, emit_update
@@ -64,7 +64,8 @@ def emit_kernel(
     metadata: those of codegen/metadata.py that its arguments have.
     """
     t = b.types
-    b.shares = False
+    b.shares = b.walks = b.lean = False
+    b.called = set()
     ranged = partition is not None and takes_steps(b, graph.results, partition)
     count = len(graph.arguments)
     given = argument_attributes(b, graph, 2 if ranged else 0)
@@ -86,15 +87,20 @@ def emit_kernel(
         else:
             RowKernel(e, rows, graph.results, {x.argument for x in graph.operands}).emit(steps)
         b.give()
-    return Emitted(ranged, b.shares and _is_light(graph.results))
+    light = _is_light(graph.results) if rows is None else is_light_in_rows(rows, b.called)
+    glue = light and b.shares and not b.walks
+    return Emitted(ranged, glue, light and b.lean and not glue)
 
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """ranged: the kernel takes a range of its partition; glue: it spends its time in functions that kernels share."""
+    """ranged: the kernel takes a range of its partition; glue: it spends its time in functions that kernels share;
+    lean: few passes are enough for its own loops.
+    """
 
     ranged: bool
     glue: bool
+    lean: bool
 
 
 def _is_light(results: Sequence[Buffer]) -> bool:

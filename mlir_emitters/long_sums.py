@@ -181,8 +181,7 @@ class PartialSums(LongSums):
 
     def add_up(self, visit: Visit, carried: Carried = ()) -> Carried:
         b, size, lanes, turns = self.b, self.sizes[-1], self.lanes, 1 if self.ahead else self.turns
-        self._open_totals()
-        self._clear()
+        self.open()
 
         def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
             if self.ahead:
@@ -197,11 +196,28 @@ class PartialSums(LongSums):
             return self._turns(visit, prefix, [size - left], left, given) if left else given
 
         def spill(given: Carried) -> Carried:
-            self._to_totals(self.rests())
-            self._clear()
+            self.spill()
             return given
 
         return Blocks(b, self.sizes, lanes * turns, BLOCK, spill, Unroll.NONE).emit(whole, rest, carried)
+
+    def open(self) -> None:
+        """Start the totals and the partial sums."""
+        self._open_totals()
+        self.clear()
+
+    def spill(self) -> None:
+        """Add the partial sums to the totals, and start them again."""
+        self._to_totals(self.rests())
+        self.clear()
+
+    def spill_before(self, end: Value, whole: Value, spill: Callable[[], None]) -> None:
+        """Call `spill`, but not at the end of the last block."""
+        branch = self.b.branch(self.b.compare_integers("slt", end, whole), [])
+        with branch.side(0):
+            spill()
+        with branch.side(1):
+            pass
 
     def _turns(
         self, visit: Visit, prefix: Sequence[Index], starts: Sequence[Index], length: int, carried: Carried
@@ -224,7 +240,7 @@ class PartialSums(LongSums):
     def _bytes(self, type: ir.Type) -> int:
         return 8 if type == self.b.types.f64 else 4
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Start the partial sums at −0, to which any number, −0 as well, can be added without a change."""
         b = self.b
         for slot, type in zip(self.partial, self.types, strict=True):
@@ -235,22 +251,25 @@ class PartialSums(LongSums):
 
     def rests(self) -> Sequence[Value]:
         """The partial sums added up pairwise: the first half to the second, and so on."""
-        b, found = self.b, []
-        for slot, type in zip(self.partial, self.types, strict=True):
-            vector = self._vector(type)
-            count = vector.shape[0]
-            places = [b.pointer(slot, at, type) for at in range(0, self.lanes, count)]
-            values = [b.load(place, vector, self._aligned(vector)) for place in places]
-            while len(values) > 1:
-                half = len(values) // 2
-                values = [b.op("arith.addf", *pair) for pair in zip(values[:half], values[half:], strict=True)]
-            (value,) = values
-            while count > 1:
-                count //= 2
-                low, high = (self._part(value, at, count) for at in (0, count))
-                value = b.op("arith.addf", low, high)
-            found.append(b.op("vector.extract", value, type=type, attributes=_static([0])))
-        return found
+        b, trees = self.b, [self.tree(number, 1)[0] for number in range(len(self.types))]
+        given = _static([0])
+        return [b.op("vector.extract", x, type=t, attributes=given) for x, t in zip(trees, self.types, strict=True)]
+
+    def tree(self, number: int, columns: int) -> list[Value]:
+        """The sums, as vectors, of a quantity's partial sums whose numbers differ by multiples of `columns`."""
+        b, slot, type = self.b, self.partial[number], self.types[number]
+        vector = self._vector(type)
+        count = vector.shape[0]
+        places = [b.pointer(slot, at, type) for at in range(0, self.lanes, count)]
+        values = [b.load(place, vector, self._aligned(vector)) for place in places]
+        while len(values) * count > max(count, columns):
+            half = len(values) // 2
+            values = [b.op("arith.addf", *pair) for pair in zip(values[:half], values[half:], strict=True)]
+        while count > columns:
+            count //= 2
+            low, high = (self._part(values[0], at, count) for at in (0, count))
+            values = [b.op("arith.addf", low, high)]
+        return values
 
     def _vector(self, type: ir.Type) -> ir.VectorType:
         """What is cleared and added up at once. If it were all partial sums, LLVM would see them as one value, which it

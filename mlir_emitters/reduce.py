@@ -32,6 +32,7 @@ from .long_sums import (
     is_long,
     long_sum,
 )
+from .sum_run import FEWEST, SumRun, addends_of, is_run
 
 UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
@@ -121,12 +122,13 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     runs = _sums_of_runs(e, node, index, order) if len(node.outputs) == 1 and are_float_sums(node) else None
     if runs is not None:
         values = finished(e, node, runs.results(_spread(accumulators)))
-    elif is_long_sum(e, node):
+    elif is_long_sum(e, node) or is_single_sum(e, node):
         values = _long_sums(e, node, index, order, _spread(accumulators))
     elif (best := _extremum(e, node, index, order, accumulators)) is not None:
         values = [rounded(e, node.output, best)]
     else:
         loops: list[Loop] = []
+        b.walks = b.walks or math.prod(node.inputs[0].dims[d] for d in order) >= FEWEST
         running = Running(e, node)
         carried = running.open(_spread(accumulators))
         for d in order:
@@ -152,6 +154,13 @@ def is_long_sum(e: Elemental, node: Node) -> bool:
     """Whether a reduction is a sum of floats that is long enough for blocks."""
     sizes = [node.inputs[0].dims[d] for d in reduced_dimensions(node)]
     return is_long(e.b, sizes) and are_float_sums(node)
+
+
+def is_single_sum(e: Elemental, node: Node) -> bool:
+    """Whether it is the only sum of a kernel, of so many elements in memory that a function adds them up."""
+    operand = node.inputs[0]
+    single = node.output.shape.size == 1 and is_run(e.b, operand.shape.size, single=True)
+    return single and are_float_sums(node) and addends_of(operand) is not None
 
 
 def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: Sequence[Node] = ()) -> LongSums:
@@ -239,6 +248,10 @@ def _long_sums(
     e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]
 ) -> list[Scalar]:
     along = _Along(e, node, index, order)
+    run = _sum_run(e, node, along)
+    if run is not None:
+        return finished(e, node, [e.b.op("arith.addf", initials[0], run)])
+    e.b.walks = True
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
         place = along.place(at)
@@ -248,6 +261,20 @@ def _long_sums(
     sums.ahead = along.ahead()
     sums.add_up(visit)
     return finished(e, node, sums.results(initials))
+
+
+def _sum_run(e: Elemental, node: Node, along: _Along) -> Value | None:
+    """The sum of all elements of a run, if a function of sum_run.py computes it."""
+    operand = node.inputs[0]
+    single = operand.shape.size == math.prod(along.sizes)
+    if len(node.outputs) != 1 or not along.dense or len(along.sizes) != 1 or not is_run(e.b, along.sizes[0], single):
+        return None
+    made = addends_of(operand)
+    if made is None:
+        return None
+    offset, element = e.offset(operand, along.place([0])), raw_type(e.b.types, operand.dtype)
+    arrays = [e.b.pointer(e.pointers[x.argument], offset, element) for x in made.arrays]
+    return SumRun(made.form, operand.dtype, along.ahead() is not None).call(e.b, arrays, along.sizes[0])
 
 
 def _extremum(

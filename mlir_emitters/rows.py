@@ -8,7 +8,7 @@ that several walks need are kept on the stack, or read back if they are results.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -16,21 +16,23 @@ from mlir import ir
 
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
+from .ahead import streams
 from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
 from .extremum_run import ExtremumRun, run_of
 from .graph import Buffer, Node
-from .long_sums import Carried
+from .long_sums import Carried, are_float_sums
 from .ranges import Steps, bounds, positions_of
 from .reduce import Running, finished, initials_of, is_long_sum, long_sums, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
+from .softmax import emit_softmax
+from .sum_run import SumRun, addends_of, is_run
 
 STACK_BYTES = 1 << 19
 """Limit in bytes of a row's values that are kept between walks: a sixteenth of a thread's stack. Reading them from any
 cache is faster than recomputing them.
 """
-
 
 WIDE_BITS = 512
 """The vectors with which a row's extremum is a call: 0.9 of a softmax's time. With shorter ones it is 1.1."""
@@ -74,6 +76,9 @@ class RowKernel(Elemental):
 
     def emit(self, steps: Steps | None = None) -> None:
         b = self.b
+        if emit_softmax(self, self.graph, self.results, steps):
+            b.called.update(self.graph.roles)
+            return
         if steps is not None:
             loops = self._open_steps(steps)
         else:
@@ -120,6 +125,9 @@ class RowKernel(Elemental):
         b = self.b
         for number in self.numbers_of(step):
             self.value(number, self.place(number))
+        if len(step.reductions) == 1 and not (step.results or step.kept) and self._is_run(step):
+            return
+        b.walks = b.walks or bool(step.reductions)
         sums = [node for node in step.reductions if is_long_sum(self, node)]
         running = [Running(self, node) for node in step.reductions if node not in sums]
         carried: Sequence[Value] = [v for each in running for v in self.opened(each)]
@@ -133,12 +141,10 @@ class RowKernel(Elemental):
             self.keep_and_write(step)
             return addends, following
 
-        if not sums and self._is_run(step, running):
-            results: Carried = self._run(running[0], carried)
-        elif sums:
+        if sums:
             initials = [v for node in sums for x in initials_of(node) for v in flatten(self.value(x, ()))]
             partial = long_sums(b, self.inner, sums, [each.node for each in running])
-            results = partial.add_up(visit, carried)
+            results: Carried = partial.add_up(visit, carried)
             found = iter(partial.results(initials))
         else:
             loops: list[Loop] = []
@@ -159,23 +165,42 @@ class RowKernel(Elemental):
             count = sum(parts(x.dtype) for x in node.outputs)
             self.bind(node, finished(self, node, list(islice(found, count))))
 
-    def _is_run(self, step: Walk, running: Sequence[Running]) -> bool:
-        """Whether a walk does nothing but find the extremum of a row in memory."""
-        alone = len(running) == 1 and len(self.inner) == 1 and not (step.results or step.kept)
-        if not alone or running[0].extremum is None or self.b.vector_bits < WIDE_BITS:
+    def _is_run(self, step: Walk) -> bool:
+        """Emit a walk that does nothing but add up a row, or find its extremum, as the call of a function that kernels
+        share. False if it does something else.
+        """
+        b, (node,), length = self.b, step.reductions, self.graph.length
+        if len(node.outputs) != 1 or not self.graph.plain or not is_run(b, length):
             return False
-        (source,) = operands_of(running[0].node)
-        return self.graph.roles.get(source) is Role.FULL and run_of(self.b, source, self.graph.length) is not None
-
-    def _run(self, running: Running, carried: Sequence[Value]) -> Carried:
-        (operand,) = operands_of(running.node)
-        source = run_of(self.b, operand, self.graph.length)
-        assert running.extremum is not None and source is not None
+        running, operand = Running(self, node), operands_of(node)[0]
         self.column, self.column_number = [0], 0
-        element = raw_type(self.b.types, source.dtype)
-        first = self.b.pointer(self.pointers[source.argument], self.offset(operand, self.place(operand)), element)
-        run = ExtremumRun(running.extremum, source.dtype, fetches=False)
-        return running.advance(carried, [run.call(self.b, first, self.graph.length)])
+        offset, element = b.mul(self.row_number, length), raw_type(b.types, operand.dtype)
+        initials = [v for x in initials_of(node) for v in flatten(self.value(x, ()))]
+        if are_float_sums(node):
+            made = addends_of(operand, in_row=True)
+            if made is None or not all(map(self._is_of_row, made.numbers)):
+                return False
+            arrays = [b.pointer(self.pointers[x.argument], offset, element) for x in made.arrays]
+            numbers = [v for x in made.numbers for v in flatten(self.value(x, self.place(x)))]
+            run = SumRun(made.form, operand.dtype, bool(streams(made.arrays, made.arrays[0])))
+            total = b.op("arith.addf", initials[0], run.call(b, arrays, length, numbers))
+            b.called.add(operand)
+            self.bind(node, finished(self, node, [total]))
+            return True
+        source = run_of(b, operand, length) if b.vector_bits >= WIDE_BITS and running.extremum is not None else None
+        if source is None or running.extremum is None:
+            return False
+        place = b.pointer(self.pointers[source.argument], offset, element)
+        most = ExtremumRun(running.extremum, source.dtype, fetches=False).call(b, place, length)
+        self.bind(node, running.close(running.advance(running.open(initials), [most])))
+        return True
+
+    def _is_of_row(self, number: Buffer) -> bool:
+        """Whether a broadcast number is the same for all elements of a row."""
+        if number.writer is None or number.writer.opcode is not Op.BROADCAST:
+            return False
+        ((source, role),) = self.graph.sources(number)
+        return role is Role.ROW or source.shape.size == 1
 
     def recall_held(self, step: Walk) -> None:
         """Let values of the current element that are kept be known."""
@@ -353,6 +378,18 @@ class RowKernel(Elemental):
         full = self._wanted(step)
         sources = [x for buffer in self.graph.roles if buffer in full for x in self.graph.sources(buffer)]
         return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))
+
+
+def is_light_in_rows(graph: RowGraph, called: Collection[Buffer]) -> bool:
+    """Whether what a kernel computes of each element of a row itself, and not by functions, is little and cheap."""
+    full = [x for x, role in graph.roles.items() if role is Role.FULL and x.writer is not None and x not in called]
+    return len(full) <= LIGHT and not any(writer_of(x).opcode in EXPENSIVE - ONE_INSTRUCTION for x in full)
+
+
+LIGHT = 12
+"""Operations on each element of a row, at most, for whose loops LLVM does less."""
+
+ONE_INSTRUCTION = {Op.DIVIDE, Op.SQRT}
 
 
 def writer_of(buffer: Buffer) -> Node:

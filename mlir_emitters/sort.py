@@ -7,36 +7,29 @@ digits, and of a few first elements only the candidates are sorted.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-from mlir import ir
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.allocation import POOL_ALIGNMENT
-from .builder import Builder, Index, Loop, Pointer, Unroll, Value
+from .builder import Index, Pointer, Unroll
 from .elemental import Elemental, ElementRule, Indices, Reads
-from .elements import Scalar, decode, flatten, parts, raw_type, unflatten
+from .elements import Scalar, parts, raw_type
 from .graph import Buffer, Node, origin
-from .helper import call_helper, memory_types
 from .indexing import refuse
 from .ranges import Steps, outer_loops
-from .scratch import Scratch
 from .sort_counting import CountingSort, Digits, digits_for
 from .sort_first import FirstOfRow, is_selected
-from .sort_keys import Keys, keys_of, meaning_of
-from .sort_lanes import Lane, Source, read_all
+from .sort_keys import Keys, keys_of
+from .sort_lanes import Lane
+from .sort_runs import Few, Runs
 
 RUN = 32
 """Length of the runs that are sorted by insertion; a power of two. A row of one run is sorted in its destination.
 
 Measured: rows of f32 and f64 gain from 16 to 32. Integers and floats that comparisons decode lose: their runs are half.
 """
-
-MOST = 1 << 40
-"""Elements of a row that a function takes whose length it does not know: more than any has."""
 
 ALONE = 256
 """Elements of a row that a work item sorts by digits, without vectors; masks of candidates need them."""
@@ -86,17 +79,18 @@ class Plan:
     holder: int = 0
 
 
-class RowSort:
+class RowSort(Runs):
     """Sorts rows one after the other. Merges alternate between the result and scratch memory.
 
     If the result is strided or a part of each row, a second row in scratch memory takes the place of the result.
     """
 
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], starts: Sequence[int]):
-        self.e, self.b, self.node, self.results, self.starts = e, e.b, node, results, starts
+        run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
+        super().__init__(e, node, run, few=False)
+        self.results, self.starts = results, starts
         self.dimension = node.attributes["dimensions"][0]
         self.length = node.inputs[0].dims[self.dimension]
-        self.run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
         self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
         self.plan = self.planned()
@@ -197,6 +191,7 @@ class RowSort:
         first = FirstOfRow(self.e, plan.keys, self.length, plan.wanted, keys, minima)
         count = first.candidates(self.source, home)
         Few(self.e.rules, self.node, self.run, b.fma_hardware).call(b, home, away, count)
+        b.lean = True
 
     def radix(self, home: Sequence[Lane], away: Sequence[Lane], either: bool) -> list[Lane]:
         """Sort by digits; returns the lanes that hold the row. either: `away` will do as well as `home`."""
@@ -223,73 +218,10 @@ class RowSort:
         base = b.row(lane.base, b.mul(lane.offset, count), raw_type(b.types, dtype), self.length * count)
         return replace(lane, base=base, offset=0)
 
-    def least(self, position: Index, length: Index) -> Index:
-        """A position limited to a length."""
-        if isinstance(position, int) and isinstance(length, int):
-            return min(position, length)
-        return self.b.binary("minsi", self.b.materialize(position), self.b.materialize(length))
-
     def source(self, position: Index) -> list[Scalar]:
         """The raw elements of the operands at a position."""
         self.index[self.dimension] = position
         return [self.e.value(x, tuple(self.index), raw=True) for x in self.node.inputs]
-
-    def before(self, left: Sequence[Scalar], right: Sequence[Scalar]) -> Value:
-        """Whether the comparator puts the raw elements `left` before `right`."""
-        pairs = zip(self.node.inputs, left, right, strict=True)
-        operands = [decode(self.b, x.dtype, value) for x, *both in pairs for value in both]
-        return flatten(self.e.apply(self.node.bodies[0], operands)[0])[0]
-
-    def insert(self, source: Source, lanes: Sequence[Lane], start: Index, end: Index) -> None:
-        """Insertion sort of the elements [start, end) of a source into the same positions of the lanes."""
-        b, t = self.b, self.b.types
-        with b.loop(start, end, unroll=Unroll.NONE) as loop:
-            values = source(loop.index)
-            shift = b.open_while([loop.index, b.constant(1, t.i1)])
-            place, moving = shift.carried
-            inside = b.compare_integers("sgt", place, b.materialize(start))
-            shift.test(b.binary("andi", inside, moving))
-            place, _ = shift.carried
-            below = b.add(place, -1)
-            neighbours = [lane.read(b, below) for lane in lanes]
-            moves = self.before(values, neighbours)
-            for lane, neighbour, value in zip(lanes, neighbours, values, strict=True):
-                lane.write(b, place, self.either(moves, neighbour, value, lane.buffer))
-            shift.close([b.select(moves, b.materialize(below), place), moves])
-            for lane, value in zip(lanes, values, strict=True):
-                lane.write(b, shift.values[0], value)
-
-    def either(self, condition: Value, yes: Scalar, no: Scalar, buffer: Buffer) -> Scalar:
-        pairs = zip(flatten(yes), flatten(no), strict=True)
-        return unflatten([self.b.select(condition, y, n) for y, n in pairs], buffer.dtype)
-
-    def merge_passes(self, first: Sequence[Lane], second: Sequence[Lane], passes: Index, length: Index) -> list[Lane]:
-        """Merge all runs of one length, then exchange source and target for the next. Returns the last target."""
-        b, count = self.b, len(first)
-        loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)], Unroll.NONE)
-        source = [replace(lane, base=p) for lane, p in zip(first, loop.carried[:count], strict=True)]
-        target = [replace(lane, base=p) for lane, p in zip(second, loop.carried[count:], strict=True)]
-        self.merge_pass(source, target, loop.index, length)
-        loop.next = [*loop.carried[count:], *loop.carried[:count]]
-        b.close_loop(loop)
-        return [replace(lane, base=base) for lane, base in zip(first, loop.values[:count], strict=True)]
-
-    def sort_few(self, home: Sequence[Lane], away: Sequence[Lane], count: Value) -> None:
-        """Sort the first elements of `home`."""
-        b = self.b
-        with b.loop(0, count, self.run, unroll=Unroll.NONE) as loop:
-            end = self.least(b.add(loop.index, self.run), count)
-            self.insert(lambda position: read_all(b, home, position), home, loop.index, end)
-        runs = b.binary("shrui", b.binary("addi", count, -1), self.run.bit_length() - 1)
-        passes = b.op("arith.subi", b.constant(64, b.types.i64), b.op("math.ctlz", runs))
-        found = self.merge_passes(home, away, passes, count)
-        odd = b.compare_integers("ne", b.binary("andi", passes, 1), b.constant(0, b.types.i64))
-        branch = b.branch(odd, [])
-        with branch.side(0), b.loop(0, count, unroll=Unroll.NONE) as loop:
-            for lane, target in zip(found, home, strict=True):
-                target.write(b, loop.index, lane.read(b, loop.index))
-        with branch.side(1):
-            pass
 
     def merge_in_pairs(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
         """An even number of passes, to `second` and back in each turn: SPIR-V has no loops that carry memory."""
@@ -297,83 +229,3 @@ class RowSort:
         with b.loop(0, passes, 2, unroll=Unroll.NONE) as loop:
             self.merge_pass(first, second, loop.index, self.length)
             self.merge_pass(second, first, b.add(loop.index, 1), self.length)
-
-    def merge_pass(self, source: Sequence[Lane], target: Sequence[Lane], number: Index, length: Index) -> None:
-        """Merge all runs of the length that they have before the pass of this number."""
-        b = self.b
-        shift = b.materialize(b.add(number, self.run.bit_length() - 1))
-        width = b.op("arith.shli", b.constant(1, b.types.i64), shift)
-        pair = b.op("arith.addi", width, width)
-        # ceil(length / (2 * width))
-        pairs = b.binary("shrui", b.binary("shrui", b.binary("addi", pair, b.add(length, -1)), shift), 1)
-        with b.loop(0, pairs, unroll=Unroll.NONE) as each:
-            low = b.op("arith.muli", each.index, pair)
-            middle = self.least(b.op("arith.addi", low, width), length)
-            high = self.least(b.op("arith.addi", b.materialize(middle), width), length)
-            self.merge(source, target, low, b.materialize(middle), b.materialize(high))
-
-    def merge(self, source: Sequence[Lane], target: Sequence[Lane], low: Value, middle: Value, high: Value) -> None:
-        """Merge the runs [low, middle), never empty, and [middle, high).
-
-        If a run is used up, the element at middle - 1 is read in its place but not taken.
-        """
-        b = self.b
-        last = b.add(middle, -1)
-        unroll = Unroll.NONE if self.plan.wanted else Unroll.ANY  # candidates are few: code that compiles fast
-        with b.loop(low, high, 1, [low, middle], unroll) as loop:
-            left, right = loop.carried
-            more_left = b.compare_integers("slt", left, middle)
-            more_right = b.compare_integers("slt", right, high)
-            left_place = b.select(more_left, left, b.materialize(last))
-            right_place = b.select(more_right, right, b.materialize(last))
-            lefts = [lane.read(b, left_place) for lane in source]
-            rights = [lane.read(b, right_place) for lane in source]
-            first = b.select(more_left, self.before(rights, lefts), b.constant(1, b.types.i1))
-            take = b.binary("andi", more_right, first)
-            for lane, x, y in zip(target, lefts, rights, strict=True):
-                lane.write(b, loop.index, self.either(take, y, x, lane.buffer))
-            taken = b.extui(take, b.types.i64)
-            stays = b.op("arith.subi", b.constant(1, b.types.i64), taken)
-            loop.next = [b.op("arith.addi", left, stays), b.op("arith.addi", right, taken)]
-
-
-@dataclass(frozen=True, slots=True)
-class Few:
-    """A sort of few elements as a function that kernels share whose operands have the same dtypes, and whose
-    comparators compute the same. run: as of RowSort; fma: whether the target has fused multiply-adds.
-    """
-
-    rules: Mapping[Op, ElementRule] = field(compare=False)
-    node: Node = field(compare=False)
-    run: int
-    fma: bool
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        text = f"{self.run} {self.fma} {meaning_of(self.node.bodies[0])}"
-        dtypes = "".join(f".{x.dtype.value}" for x in self.node.inputs)
-        name = f"mlir.few{dtypes}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        object.__setattr__(self, "name", name)
-
-    def types(self, b: Builder) -> list[ir.Type]:
-        held = [raw_type(b.types, x.dtype) for x in self.node.inputs]
-        return [*memory_types(b, held * 2), *[b.types.i64] * (2 * len(held) + 1)]
-
-    def call(self, b: Builder, home: Sequence[Lane], away: Sequence[Lane], count: Value) -> None:
-        """Sort the first `count` elements of `home`, with as much memory away."""
-        places = [b.pointer(lane.base, 0, raw_type(b.types, lane.buffer.dtype)) for lane in (*home, *away)]
-        call_helper(b, self, places, [count], len(places))
-
-    def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
-        """The function's body."""
-        *given, count = parameters
-        operands = [*self.node.inputs] * 2
-        half, rows = len(self.node.inputs), zip(given, given[len(operands) :], operands, strict=False)
-        lanes = []
-        for place, start, x in rows:  # in a form that loops may carry
-            base = b.row(place, start, raw_type(b.types, x.dtype), MOST)
-            lanes.append(Lane(base, 0, 1, x))
-        sorter = RowSort.__new__(RowSort)
-        sorter.e, sorter.b, sorter.node, sorter.run = Elemental(b, [], self.rules, Scratch()), b, self.node, self.run
-        sorter.plan = Plan(wanted=1)
-        sorter.sort_few(lanes[:half], lanes[half:], count)

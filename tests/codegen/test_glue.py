@@ -59,6 +59,29 @@ def test_kernels_that_are_glue_are_a_module_of_their_own():
     assert "@inner" not in optimize(first, glue) and "call void @shared" in optimize(first, glue)
 
 
+def test_lean_kernels_are_a_module_of_their_own_too():
+    made = modules_of(EmittedModule(TWO, glue=frozenset({"calls"}), lean=frozenset({"sums"})), HOST)
+    assert [(options.glue, options.lean) for _, options in made] == [(True, False), (False, True)]
+    assert "@sums" not in made[0][0] and '@"calls"' not in made[1][0]
+    assert modules_of(EmittedModule(TWO, lean=frozenset({"calls", "sums"})), HOST) == [(TWO, replace(HOST, lean=True))]
+    aarch64 = EmitOptions(Target("aarch64-unknown-linux-gnu", "generic", "+neon", 128), lean=True)
+    assert amount(replace(V3, lean=True)) == "lean" and amount(aarch64) == "all"
+    assert object_key(TWO, HOST) != object_key(TWO, replace(HOST, lean=True))
+
+
+@pytest.mark.parametrize("stack", STACK_NAMES)
+def test_long_rows_that_are_added_up_are_lean(stack):
+    columns = """HloModule m
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e { p = f32[700,SIZE] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[SIZE] reduce(p, zero), dimensions={0}, to_apply=add }"""
+    lean = [bool(emitted(columns.replace("SIZE", size), stack, HOST).lean) for size in ("1024", "100")]
+    assert lean == [True, False]
+
+
 def test_a_module_of_one_kind_stays_as_it_is():
     assert modules_of(EmittedModule(TWO), HOST) == [(TWO, HOST)]
     both = EmittedModule(TWO, glue=frozenset({"calls", "sums"}))

@@ -11,7 +11,7 @@ OPTIONS = EmitOptions(Target.level("x86-64-v4"))
 def emitted(stack, dtype: str) -> str:
     add = f"add {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n  ROOT c = {dtype}[] add(a, b) }}"
     entry = f"x = {dtype}[8,4096] parameter(0)\n  z = {dtype}[] constant(0)"
-    root = f"ROOT r = {dtype}[8] reduce(x, z), dimensions={{1}}, to_apply=add"
+    root = f"y = {dtype}[8,4096] abs(x)\n  ROOT r = {dtype}[8] reduce(y, z), dimensions={{1}}, to_apply=add"
     module = parse_module(f"HloModule m\n{add}\nENTRY e {{\n  {entry}\n  {root}\n}}\n")
     return stack.emit(plan(module).kernels, OPTIONS).llvm_ir
 

@@ -115,7 +115,8 @@ def test_sums_of_few_columns_are_vectors_before_loops_are_unrolled():
     lines = """add { x = f32[] parameter(0)
   y = f32[] parameter(1)
   ROOT s = f32[] add(x, y) }
-ENTRY e { p = f32[4096,8] parameter(0)
+ENTRY e { x = f32[4096,8] parameter(0)
+  p = f32[4096,8] abs(x)
   zero = f32[] constant(0)
   ROOT r = f32[8] reduce(p, zero), dimensions={0}, to_apply=add }"""
     assert "followupVectorized" in emitted(lines)

@@ -84,7 +84,8 @@ def test_columns_of_few_rows_are_as_exact_as_long_ones(rows, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_partial_sums_do_not_depend_on_the_target(level):
     """Each element has its place among LANES partial sums, a block ends with a tree, and a total is in f64."""
-    text = emit(plan(parse_module(sums("262144", "", "0"))).kernels, EmitOptions(Target.level(level))).llvm_ir
+    module = emit(plan(parse_module(sums("262144", "", "0"))).kernels, EmitOptions(Target.level(level)))
+    text = "\n".join([module.llvm_ir, *module.helpers])
     assert f"alloca float, i64 {LANES}," in text
     assert "reassoc" not in text
     assert len(re.findall(r"load <16 x float>", text)) >= LANES // 16

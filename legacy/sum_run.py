@@ -1,0 +1,242 @@
+"""Sums of neighbours in memory, or of what is made of them, as functions that the kernels of all programs call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from .along import Along
+from .builder import Code, IndexValue, Unroll
+from .elemental import Elemental
+from .fetch import AHEAD
+from .helper import call, declared
+from .memory import LINE, Pointer, address, prefetch
+from .partial import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
+from .real import Real
+from .registers import I64, POINTER, memory_type, real_constant
+from .stack import alloca
+
+SHORTEST, ALONE = 256, 64
+"""Elements from which on a function is called: of many rows, and of one."""
+
+LONGEST = 1 << 17
+"""Elements of one call, at most: each partial sum then has as many terms as those inside it, and no level more."""
+
+
+def is_run(code: Code, count: int, alone: bool = False) -> bool:
+    """Whether functions add up so many neighbours. alone: there are no other rows."""
+    return (ALONE if alone else SHORTEST) <= count <= LONGEST and not (code.strict or code.by_element)
+
+
+class Term(Enum):
+    """What is added up: x, x², x·y, x²·y, (x − n)²; n is a number, the others arrays."""
+
+    ELEMENT = "x"
+    SQUARE = "xx"
+    PRODUCT = "xy"
+    WEIGHTED = "xxy"
+    DEVIATION = "deviation"
+
+    @property
+    def arrays(self) -> int:
+        return 2 if self in (Term.PRODUCT, Term.WEIGHTED) else 1
+
+    @property
+    def numbers(self) -> int:
+        return int(self is Term.DEVIATION)
+
+
+_MADE: dict[Term, Callable[[Real, Sequence[ir.Value], Sequence[ir.Value]], ir.Value]] = {
+    Term.ELEMENT: lambda r, x, n: x[0],
+    Term.SQUARE: lambda r, x, n: r.mul(x[0], x[0]),
+    Term.PRODUCT: lambda r, x, n: r.mul(x[0], x[1]),
+    Term.WEIGHTED: lambda r, x, n: r.mul(r.mul(x[0], x[0]), x[1]),
+    Term.DEVIATION: lambda r, x, n: _square(r, r.sub(x[0], n[0])),
+}
+
+
+def _square(r: Real, x: ir.Value) -> ir.Value:
+    return r.mul(x, x)
+
+
+@dataclass(frozen=True, slots=True)
+class SumRun:
+    """ahead: what follows is fetched. width: so many sums, a power of two, of every so many terms: of columns."""
+
+    term: Term
+    dtype: DType
+    ahead: bool = False
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"legacy.sum.{self.term.value}.{self.dtype.value}.{self.width}{'a' * self.ahead}"
+
+    def call(
+        self,
+        code: Code,
+        arrays: Sequence[ir.Value],
+        count: int,
+        numbers: Sequence[ir.Value] = (),
+    ) -> ir.Value:
+        """The sum of `count` terms, from ALONE to LONGEST."""
+        result = self.call_into(code, arrays, count, numbers)
+        return code.b.load(result, typ=memory_type(self.dtype), align=self.dtype.bytes)
+
+    def call_into(
+        self, code: Code, arrays: Sequence[ir.Value], count: int, numbers: Sequence[ir.Value] = ()
+    ) -> ir.Value:
+        """Where the sums are."""
+        result = alloca(code, memory_type(self.dtype), self.width)
+        call(code.b, self, [*arrays, result, I64(count), *numbers])
+        code.shares = True
+        return result
+
+    def declare(self, module: ir.Module) -> ir.Function:
+        arrays, numbers = self.term.arrays, [memory_type(self.dtype)] * self.term.numbers
+        types = [*[POINTER] * (arrays + 1), I64, *numbers]
+        function = declared(module, self.name, types, [True] * arrays + [False])
+        function.args[arrays].add_attribute("noalias")
+        return function
+
+    def define(self, module: ir.Module) -> None:
+        function = self.declare(module)
+        code, given, bytes_ = Code(module, function, strict=False), list(function.args), self.dtype.bytes
+        sources, (result, count, *numbers) = given[: self.term.arrays], given[self.term.arrays :]
+        lanes = LINE_BYTES // bytes_
+        lines = LINES if lanes >= BALANCED // 2 * self.width else OUTSIDE  # errors of few lanes balance each other less
+        real = Real(code, self.dtype.bits)
+
+        def term(at: ir.Value) -> ir.Value:
+            places = [code.b.gep(s, [at], inbounds=True, source_etype=real.type) for s in sources]
+            return _MADE[self.term](real, [code.b.load(p, typ=real.type, align=bytes_) for p in places], numbers)
+
+        def add(first: ir.Value, lane: ir.Value) -> None:
+            (total,) = sums.read(lane)
+            sums.write(lane, [code.b.fadd(total, term(code.value(code.add(first, lane))))])
+
+        whole = code.b.and_(count, I64(-lanes))
+        sums = PartialSums(code, [nothing(real_constant(real.type, 0.0))], [4 * lanes])
+        assert sums.width == lanes
+        sums.start()
+        begin: IndexValue = 0
+        end: IndexValue = whole
+        group = code.range(0, whole, lanes * lines * OUTSIDE, unroll=Unroll.NEVER) if self.width > 1 else None
+        if group is not None:  # columns have few lanes, and one level more
+            sums.enter()
+            begin, end = group.index, code.minimum(code.add(group.index, lanes * lines * OUTSIDE), whole)
+        block = code.range(begin, end, lanes * lines, unroll=Unroll.NEVER)
+        sums.enter()
+        left = code.minimum(code.subtract(end, block.index), lanes * lines)
+        line = code.loop(left, step=lanes, unroll=Unroll.NEVER)
+        first = code.value(code.add(block.index, line.index))
+        for source in sources if self.ahead else ():
+            for k in range(0, lanes * bytes_, LINE):
+                prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
+        lane = code.loop(lanes, unroll=Unroll.VECTORS)
+        add(first, code.value(lane.index))
+        lane.close()
+        line.close()
+        sums.leave()
+        block.close()
+        if group is not None:
+            sums.leave()
+            group.close()
+        rest = code.range(0, code.subtract(count, whole))
+        add(whole, code.value(rest.index))
+        rest.close()
+        place = 0
+        for total in sums.of_columns(self.width):
+            code.b.store(total, code.b.gep(result, [I64(place)], source_etype=real.type), align=bytes_)
+            place += total.type.count if isinstance(total.type, ir.VectorType) else 1
+        code.b.ret_void()
+
+
+def sum_along(e: Elemental, operand: Instruction, along: Along) -> ir.Value | None:
+    """The sum of all elements of an operand, if a function computes it."""
+    if not along.dense or len(along.sizes) != 1:
+        return None
+    (count,) = along.sizes
+    made = made_of(operand, e.leaves) if is_run(e.code, count, operand.shape.size == count) else None
+    if made is None:
+        return None
+    offset = along.place([0]).offset(operand.shape)
+    arrays = [address(e.code, e.leaves[x], x.shape.dtype, offset) for x in made.arrays]
+    return SumRun(made.term, operand.shape.dtype, along.ahead(1) is not None).call(e.code, arrays, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a sum's operand is made of arrays in memory and of numbers."""
+
+    term: Term
+    arrays: Sequence[Instruction]
+    numbers: Sequence[Instruction] = ()
+
+
+def made_of(operand: Instruction, leaves: Collection[Instruction], in_rows: bool = False) -> Made | None:
+    """How a function makes the addends. in_rows: broadcast operands may be numbers of a row."""
+    if operand.shape.dtype not in (DType.F32, DType.F64):
+        return None
+    leaf = source_of(operand, leaves)
+    if leaf is not None:
+        return Made(Term.ELEMENT, [leaf])
+    inner = through(operand)
+    if inner.opcode is Op.MULTIPLY:
+        return _product(inner, leaves, in_rows)
+    return None
+
+
+def _product(product: Instruction, leaves: Collection[Instruction], in_rows: bool) -> Made | None:
+    left, right = product.operands
+    found = first, second = source_of(left, leaves), source_of(right, leaves)
+    if first is not None and second is not None:
+        return Made(Term.SQUARE, [first]) if first is second else Made(Term.PRODUCT, [first, second])
+    if left is right and in_rows and left.opcode is Op.SUBTRACT and left.operands[1].opcode is Op.BROADCAST:
+        leaf = source_of(left.operands[0], leaves)
+        return None if leaf is None else Made(Term.DEVIATION, [leaf], [left.operands[1]])
+    for square, other in ((left, found[1]), (right, found[0])):
+        inner = through(square)
+        if other is not None and inner.opcode is Op.MULTIPLY and inner.operands[0] is inner.operands[1]:
+            leaf = source_of(inner.operands[0], leaves)
+            return None if leaf is None else Made(Term.WEIGHTED, [leaf, other])
+    return None
+
+
+def scaled_source(
+    operand: Instruction, leaves: Collection[Instruction]
+) -> tuple[Instruction, Instruction | None] | None:
+    """(the array, the broadcast number) whose product is an operand; without a product no number."""
+    leaf = source_of(operand, leaves)
+    if leaf is not None:
+        return leaf, None
+    product = through(operand)
+    if product.opcode is not Op.MULTIPLY:
+        return None
+    for side, other in (product.operands, product.operands[::-1]):
+        leaf = source_of(side, leaves)
+        if leaf is not None and other.opcode is Op.BROADCAST and other.operands[0].shape.size == 1:
+            return leaf, other
+    return None
+
+
+def source_of(operand: Instruction, leaves: Collection[Instruction]) -> Instruction | None:
+    """What is in memory and has the elements of an operand at the same offsets."""
+    inner = through(operand, leaves)
+    return inner if inner in leaves else None
+
+
+def through(operand: Instruction, leaves: Collection[Instruction] = ()) -> Instruction:
+    """What an operand is behind reshapes that move nothing."""
+    while operand not in leaves and operand.opcode in (Op.RESHAPE, Op.BITCAST):
+        (before,) = operand.operands
+        if not (operand.shape.is_row_major and before.shape.is_row_major and before.shape.dtype is operand.shape.dtype):
+            break
+        operand = before
+    return operand
