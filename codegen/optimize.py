@@ -85,8 +85,12 @@ _DEFINE = re.compile(r'^define\b[^@\n]*@(?:"[^"\n]*"|[-\w.$]+)\(', re.MULTILINE)
 _AFTER_PARAMETERS = re.compile(r"(?:\s*(?:local_)?unnamed_addr)?(?:\s*addrspace\(\d+\))?")
 
 
+ESTIMATES = "sqrtf:0,vec-sqrtf:0"
+"""An estimate of 1/√x, where the flags of an emitter allow one, is the processor's; the emitter refines it."""
+
+
 def _with_function_attributes(llvm_ir: str, options: EmitOptions) -> str:
-    attributes = f' "prefer-vector-width"="{options.target.vector_bits}"'
+    attributes = f' "prefer-vector-width"="{options.target.vector_bits}" "reciprocal-estimates"="{ESTIMATES}"'
     if not options.strict:
         attributes += ' "denormal-fp-math"="preserve-sign,preserve-sign"'
     pieces, position = [], 0

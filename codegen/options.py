@@ -11,7 +11,7 @@ from .metadata import assumed_metadata
 
 SETTINGS = (
     "pass_list.py 2 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
-    "signs tested by bits; FMAs of small kernels decided"
+    "signs tested by bits; FMAs of small kernels decided; estimates of 1/sqrt as they are"
 )
 """The settings of `open_module` in words, a part of every cache key. Change them together."""
 

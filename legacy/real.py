@@ -103,6 +103,10 @@ class Real:
     def sqrt(self, a: V) -> V:
         return self.call("sqrt", a)
 
+    def estimated_rsqrt(self, a: V) -> V:
+        """The target's estimate of 1/√a, for x86 with AVX2 (codegen's ESTIMATES); subnormals count as zero."""
+        return self.code.b.fdiv(self.c(1.0), self.sqrt(a), flags=("arcp",))
+
     def abs(self, a: V) -> V:
         return self.call("fabs", a)
 

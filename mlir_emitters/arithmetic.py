@@ -41,6 +41,7 @@ class Types:
         self.parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
         self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
         self.reassociate = {"fastmath": ir.Attribute.parse("#arith.fastmath<reassoc,contract>")}
+        self.estimate = {"fastmath": ir.Attribute.parse("#arith.fastmath<arcp>")}
         self.no_nan_no_zero = {"fastmath": ir.Attribute.parse("#arith.fastmath<nnan,nsz>")}
         self.rolled, self.vectorized = (
             {"loop_annotation": ir.Attribute.parse(f"#llvm.loop_annotation<unroll = <disable = true>{more}>")}

@@ -90,7 +90,8 @@ def test_multiply_and_add_contract_unless_strict():
 def test_the_width_is_asked_for_after_the_parameters_whatever_stands_there():
     text = 'define void @"a b("(ptr noalias align(64) %x, ptr byref({ i32, [2 x i8] }) %y) local_unnamed_addr #0 {\n'
     prepared = prepare(text, EmitOptions(Target("x86_64-unknown-linux-gnu", "", "", 512), strict=True))
-    assert ') local_unnamed_addr "prefer-vector-width"="512" #0 {' in prepared
+    estimates = '"reciprocal-estimates"="sqrtf:0,vec-sqrtf:0"'
+    assert f') local_unnamed_addr "prefer-vector-width"="512" {estimates} #0 {{' in prepared
 
 
 def test_cross_targets_emit_without_that_machine():
