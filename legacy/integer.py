@@ -81,20 +81,40 @@ def divide(code: Code, dtype: DType, x: V, y: V) -> V:
     b = code.b
     zero = b.icmp_signed("==", y, y.type(0))
     if not dtype.is_signed:
-        return b.select(zero, x.type(-1), b.udiv(x, b.select(zero, y.type(1), y)))
+        return b.select(zero, x.type(-1), _quotient(code, dtype, x, y, b.select(zero, y.type(1), y)))
     overflow = b.and_(b.icmp_signed("==", x, _least(dtype, x)), b.icmp_signed("==", y, y.type(-1)))
-    quotient = b.sdiv(x, b.select(b.or_(zero, overflow), y.type(1), y))
+    quotient = _quotient(code, dtype, x, y, b.select(b.or_(zero, overflow), y.type(1), y))
     return b.select(zero, x.type(-1), quotient)
+
+
+def _quotient(code: Code, dtype: DType, x: V, y: V, divisor: V) -> V:
+    """x by a divisor, y unless that would trap, towards zero."""
+    b = code.b
+    if not _divides_floats(code, dtype, y):
+        return b.sdiv(x, divisor) if dtype.is_signed else b.udiv(x, divisor)
+    wide = ir.FloatType() if dtype.bits <= 16 else ir.DoubleType()
+    if dtype.is_signed:
+        return b.fptosi(b.fdiv(b.sitofp(x, wide), b.sitofp(divisor, wide)), x.type)
+    return b.fptoui(b.fdiv(b.uitofp(x, wide), b.uitofp(divisor, wide)), x.type)
+
+
+def _divides_floats(code: Code, dtype: DType, y: V) -> bool:
+    """Whether integers are divided as floats with more bits: exactly, because a quotient that is no integer is 1 / x of
+    itself away from one at least. No processor divides vectors of integers; of a constant LLVM makes a product.
+    """
+    return dtype.bits <= 32 and not code.by_element and not isinstance(y, ir.Constant)
 
 
 def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
     """x % y. x % 0 is x; INT_MIN % -1 is 0."""
     b = code.b
     zero = b.icmp_signed("==", y, y.type(0))
-    if not dtype.is_signed:
-        return b.select(zero, x, b.urem(x, b.select(zero, y.type(1), y)))
     minus_one = b.icmp_signed("==", y, y.type(-1))
-    rest = b.srem(x, b.select(b.or_(zero, minus_one), y.type(1), y))
+    divisor = b.select(b.or_(zero, minus_one) if dtype.is_signed else zero, y.type(1), y)
+    if _divides_floats(code, dtype, y):
+        rest = b.sub(x, b.mul(_quotient(code, dtype, x, y, divisor), divisor))
+    else:
+        rest = b.srem(x, divisor) if dtype.is_signed else b.urem(x, divisor)
     return b.select(zero, x, rest)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import ml_dtypes
+from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
@@ -178,24 +179,47 @@ def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value
     return is_zero, b.select(unsafe, b.like(1, y), y)
 
 
+def _quotient(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
+    """x by what `_divisor` made of y, towards zero. Up to 32 bits it is one of floats, as processors have for vectors,
+    with so many more bits that none is rounded up to an integer.
+    """
+    if x.type.width > 32 or b.by_element or _is_constant(y):
+        return b.binary("divsi" if signed else "divui", x, divisor)
+    wide = b.types.f32 if x.type.width <= 16 else b.types.f64
+    to, back = ("arith.sitofp", "arith.fptosi") if signed else ("arith.uitofp", "arith.fptoui")
+    return b.op(back, b.divf(*(b.op(to, v, type=wide) for v in (x, divisor))), type=x.type)
+
+
+def _is_constant(x: Value) -> bool:
+    """Whether LLVM makes a product of a division by x."""
+    owner = x.owner
+    return not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+
+
+def _rest(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
+    if x.type.width > 32 or b.by_element or _is_constant(y):
+        return b.binary("remsi" if signed else "remui", x, divisor)
+    return b.binary("subi", x, b.binary("muli", _quotient(b, x, y, divisor, signed), divisor))
+
+
 def divide_signed(b: Builder, x: Value, y: Value) -> Value:
     is_zero, divisor = _divisor(b, x, y, True)
-    return b.select(is_zero, b.like(-1, x), b.binary("divsi", x, divisor))
+    return b.select(is_zero, b.like(-1, x), _quotient(b, x, y, divisor, True))
 
 
 def divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
     is_zero, divisor = _divisor(b, x, y, False)
-    return b.select(is_zero, b.like(-1, x), b.binary("divui", x, divisor))
+    return b.select(is_zero, b.like(-1, x), _quotient(b, x, y, divisor, False))
 
 
 def remainder_signed(b: Builder, x: Value, y: Value) -> Value:
     is_zero, divisor = _divisor(b, x, y, True)
-    return b.select(is_zero, x, b.binary("remsi", x, divisor))
+    return b.select(is_zero, x, _rest(b, x, y, divisor, True))
 
 
 def remainder_unsigned(b: Builder, x: Value, y: Value) -> Value:
     is_zero, divisor = _divisor(b, x, y, False)
-    return b.select(is_zero, x, b.binary("remui", x, divisor))
+    return b.select(is_zero, x, _rest(b, x, y, divisor, False))
 
 
 EXPONENT_BITS = 6

@@ -1,0 +1,62 @@
+"""Quotients and rests of integers, which both stacks compute in floats up to 32 bits, beside every kind of multiple."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ...codegen.optimize import optimize
+from ...codegen.options import EmitOptions, Target
+from ...migration.choose import emitter
+from ...planning.planner import plan
+from ..support.check import check, parsed
+
+TYPES = ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
+SIZE = 5000
+
+
+def text_of(opcode: str, dtype: str) -> str:
+    s = f"{dtype}[{SIZE}]"
+    lines = (f"x = {s} parameter(0)", f"y = {s} parameter(1)", f"ROOT r = {s} {opcode}(x, y)")
+    return "\n".join(["HloModule m", "", "ENTRY e {", *(f"  {line}" for line in lines), "}", ""])
+
+
+def operands(dtype: str) -> list[np.ndarray]:
+    """Multiples of random divisors, and their neighbours; divisors of every length, 0 and −1 among them; both ends."""
+    info = np.iinfo({"s": "int", "u": "uint"}[dtype[0]] + dtype[1:])
+    random = np.random.default_rng(3)
+    y = random.integers(info.min, info.max, SIZE, dtype=info.dtype, endpoint=True)
+    y >>= random.integers(0, info.bits, SIZE).astype(info.dtype)
+    k = random.integers(info.min, info.max, SIZE, dtype=info.dtype, endpoint=True)
+    x = k - k % np.where(y == 0, 1, y) + random.integers(-1, 2, SIZE).astype(info.dtype)
+    x[:300], x[300:600] = info.min, info.max
+    y[::97], y[1::97] = 0, 1 if dtype[0] == "u" else -1
+    return [x, y]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("opcode", ["divide", "remainder"])
+@pytest.mark.parametrize("cpu", ["host", *Target.levels()], indirect=True)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_values(opcode, dtype, cpu):
+    check(text_of(opcode, dtype), operands(dtype), ("evaluator", "legacy", "mlir"))
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("dtype", TYPES[:6])
+def test_they_are_vectors(dtype, stack):
+    """By elements, the rests of 2¹⁸ u32 took 0.7 ms instead of 0.04."""
+    options = EmitOptions(Target.level("x86-64-v3"))
+    text = optimize(emitter(stack).emit(plan(parsed(text_of("remainder", dtype))).kernels, options).llvm_ir, options)
+    assert re.search(r"fdiv (?:contract )?<\d+ x (?:float|double)>", text) and not re.search(
+        r"= [us](?:rem|div) ", text
+    )
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_quotient_by_a_constant_is_a_product(stack):
+    seven = "c = s32[] constant(7)\n  y = s32[5000] broadcast(c), dimensions={}"
+    text = text_of("divide", "s32").replace("y = s32[5000] parameter(1)", seven)
+    options = EmitOptions(Target.level("x86-64-v3"))
+    made = optimize(emitter(stack).emit(plan(parsed(text)).kernels, options).llvm_ir, options)
+    assert "fdiv" not in made and "= sdiv" in made
