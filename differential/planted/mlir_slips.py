@@ -22,7 +22,7 @@ MLIR: tuple[Fault, ...] = (
         "the remainder of unsigned integers is that of signed ones",
         _MLIR,
         ("remainder",),
-        [Edit("mlir_emitters.elementwise", "remainder_unsigned", '"remui"', '"remsi"')],
+        [Edit("mlir_emitters.elementwise", "remainder_unsigned", "y, divisor, False", "y, divisor, True")],
     ),
     Fault(
         "mlir-power-of-negative",
