@@ -30,7 +30,7 @@ LONGEST = 1 << 17
 
 
 def is_run(code: Code, count: int, alone: bool = False) -> bool:
-    """Whether functions add up so many neighbours. alone: there are no other rows."""
+    """Whether functions add up a run of this length. alone: there are no other rows."""
     return (ALONE if alone else SHORTEST) <= count <= LONGEST and not (code.strict or code.by_element)
 
 
@@ -67,7 +67,7 @@ def _square(r: Real, x: ir.Value) -> ir.Value:
 
 @dataclass(frozen=True, slots=True)
 class SumRun:
-    """ahead: what follows is fetched. width: so many sums, a power of two, of every so many terms: of columns."""
+    """ahead: what follows is fetched. width: the number of sums, a power of two: term k belongs to sum k mod width."""
 
     term: Term
     dtype: DType

@@ -157,7 +157,7 @@ def is_long_sum(e: Elemental, node: Node) -> bool:
 
 
 def is_single_sum(e: Elemental, node: Node) -> bool:
-    """Whether it is the only sum of a kernel, of so many elements in memory that a function adds them up."""
+    """Whether it is the only sum of a kernel, and its elements in memory are enough for a function to add them up."""
     operand = node.inputs[0]
     single = node.output.shape.size == 1 and is_run(e.b, operand.shape.size, single=True)
     return single and are_float_sums(node) and addends_of(operand) is not None

@@ -29,7 +29,7 @@ FEWEST, MOST = 1 << 9, BLOCK
 """Elements of a row. Loops over fewer are faster if LLVM knows their length; sums of more are in several blocks."""
 
 UNIT = 64
-"""Rows of a multiple of so many elements have no loops for a rest."""
+"""Rows whose length is a multiple of this have no loops for a rest."""
 
 LANES = 32  # partial sums of a row
 

@@ -57,7 +57,7 @@ _ADDENDS: dict[Form, Callable[..., Value]] = {
 
 @dataclass(frozen=True, slots=True)
 class SumRun:
-    """fetches: what lies ahead is fetched. width: of columns, a power of two: each has every so many-th addend."""
+    """fetches: what is ahead, too. width: the columns, a power of two: addend k belongs to column k mod width."""
 
     form: Form
     dtype: DType
@@ -79,7 +79,7 @@ class SumRun:
         return [*memory, *[t.i64] * (arrays + 1), *[element] * self.form.numbers]
 
     def call(self, b: Builder, arrays: Sequence[Pointer], count: int, numbers: Sequence[Value] = ()) -> Value:
-        """The sum of so many addends."""
+        """The sum of `count` addends."""
         return b.load(self.call_into(b, arrays, count, numbers), raw_type(b.types, self.dtype), self.dtype.bytes)
 
     def call_into(self, b: Builder, arrays: Sequence[Pointer], count: int, numbers: Sequence[Value] = ()) -> Value:
@@ -176,7 +176,7 @@ class Addends:
 
 
 def is_run(b: Builder, count: int, single: bool = False) -> bool:
-    """Whether a function adds up rows of so many elements. single: there is one."""
+    """Whether a function adds up rows of this length. single: there is one."""
     return count >= (SINGLE if single else FEWEST) and not (b.strict or b.by_element)
 
 
