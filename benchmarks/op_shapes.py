@@ -16,7 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ..backends.xla.installed import installed
+from ..formats.whole_files import write_text
+from ..hlo.errors import InputError
 from ..hlo.shapes import Shape
+from ..migration.flags import STACK_NAMES
+from ..migration.stacks import parse_stacks
 from . import op_moves, op_values  # noqa: F401  # they add their programs
 from .op_text import PROGRAMS
 from .tables import left, right, text_table
@@ -63,7 +68,17 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.03, help="of each stack and program")
     parser.add_argument("--json", type=Path, help="also write all times, in microseconds, to this file")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    try:
+        options.names = [name for name in PROGRAMS if re.search(options.only, name)]
+        options.stacks = parse_stacks(options.stacks, STACK_NAMES)
+    except (re.error, InputError) as error:
+        parser.error(str(error))
+    if not options.names:
+        parser.error(f"--only {options.only!r} matches no program")
+    if not installed():
+        parser.error("jaxlib is not installed: ./testbed setup --xla")
+    return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,8 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parse_arguments(argv)
     set_threads(1)
     found: dict[str, dict[str, float]] = {}
-    names = [name for name in PROGRAMS if re.search(options.only, name)]
-    stacks = options.stacks.split(",")
+    names, stacks = options.names, options.stacks
     for number, name in enumerate(names):
         try:
             found[name] = measure(PROGRAMS[name](), stacks, options.rounds, options.seconds)
@@ -86,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             told = ", ".join(f"{s} {r:.1f}" for s, r in high.items())
             print(f"[{number + 1}/{len(names)}] {name}: {told} of {found[name]['xla']:.0f} us", file=sys.stderr)
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        write_text(options.json, json.dumps(found, indent=1) + "\n")
     above = {n: r for n, t in found.items() if max((r := ratios(t, options.least)).values()) > options.limit}
     rows = sorted(above.items(), key=lambda item: -max(item[1].values()))
     cells = [(n, f"{found[n]['xla']:.0f}", *(f"{r[s]:.2f}" for s in stacks)) for n, r in rows]

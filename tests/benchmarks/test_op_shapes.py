@@ -32,6 +32,7 @@ def timed(monkeypatch):
         return {"xla": 100.0, "legacy": 250.0 if "abs" in text else 90.0, "mlir": 100.0}
 
     monkeypatch.setattr(op_shapes, "measure", measure)
+    monkeypatch.setattr(op_shapes, "installed", lambda: True)
     monkeypatch.setattr(threads, "set_threads", lambda count: None)
 
 
@@ -55,3 +56,24 @@ def test_a_program_is_measured_on_all_stacks():
     pytest.importorskip("jaxlib")
     found = op_shapes.measure(PROGRAMS["reshape s8"](), ["legacy", "mlir"], 1, 0.001)
     assert set(found) == {"legacy", "mlir", "xla"} and all(np.isfinite(t) and t > 0 for t in found.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--only", "("], "unterminated subpattern"),
+        (["--only", "nothing"], "matches no program"),
+        (["--stacks", "llvm"], "unknown stack 'llvm'"),
+    ],
+)
+def test_bad_arguments_end_with_2(timed, arguments, told, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        op_shapes.main(arguments)
+    assert told in capsys.readouterr().err
+
+
+def test_without_jaxlib_nothing_is_compared(timed, monkeypatch, capsys):
+    monkeypatch.setattr(op_shapes, "installed", lambda: False)
+    with pytest.raises(SystemExit, match="2"):
+        op_shapes.main([])
+    assert "./testbed setup --xla" in capsys.readouterr().err
