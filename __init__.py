@@ -88,8 +88,11 @@ if not TYPE_CHECKING:  # a type checker would take it for any name at all
     def __getattr__(name: str) -> Any:
         if name not in _PUBLIC:
             raise AttributeError(f"module 'testbed' has no attribute {name!r}; public names: {', '.join(__dir__())}")
+        from .hlo.collector import collector_at_rest
+
         room, is_module = _PUBLIC[name].removesuffix(":"), _PUBLIC[name].endswith(":")
-        module = import_module("." + room, __name__)
+        with collector_at_rest():
+            module = import_module("." + room, __name__)
         return module if is_module else getattr(module, name)
 
 

@@ -1,5 +1,6 @@
 """The pytest set-up: module names (tools/python/pytest_names.py), `--deep`, `--campaign`, TESTBED_CPU."""
 
+import faulthandler
 import importlib.util
 import os
 import random
@@ -68,6 +69,11 @@ def load_hypothesis_profile() -> None:
 def pytest_report_header() -> str | None:
     seed = os.environ.get("TESTBED_SEED")
     return f"TESTBED_SEED={seed}: set it to draw the same random programs again" if seed else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if os.environ.get("TESTBED_DEEP"):  # may take as long as it likes
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.dtypes import DType, from_numpy
 from ..hlo.errors import InputError
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .dlpack import from_buffer, from_dlpack
 

@@ -6,7 +6,6 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -14,6 +13,7 @@ from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.devices import MOST_DEVICES, Devices
 from ..hlo.errors import InputError, TestbedError
+from ..hlo.records import dataclass, field
 from .device import BackendError as BackendError
 from .device import Capability as Capability
 from .device import DeviceMemory as DeviceMemory

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from ..hlo.errors import TestbedError
 from ..hlo.later import np
+from ..hlo.records import dataclass, field
 
 
 class BackendError(TestbedError):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..hlo import dtypes
 from ..hlo.errors import InputError
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .device import BackendError, Capability, DeviceMemory, Stream, StreamExecutor, refused
 

@@ -1,18 +1,21 @@
 """One operation a program, at many shapes and dtypes, on both stacks and XLA:CPU: does any of them fall off a cliff?
 
-Run: .venv/bin/python -m testbed.benchmarks.op_shapes [--only REGEX] [--stacks legacy,mlir] [--limit 2] [--json FILE]
-Times are minima of rounds in which the stacks take turns, on one thread. A line is printed for each program of which a
-stack takes more than --limit times XLA's time; exit status 1 if there is one. Products have more in dot_shapes.py.
+Run: .venv/bin/python -m testbed.benchmarks.op_shapes [--only REGEX] [--stacks legacy,mlir] [--threads N] [--limit 2]
+Times are minima of rounds in which the stacks take turns, on as many processors as threads. A line is printed for each
+program of which a stack takes more than --limit times XLA's time; exit status 1 if there is one. Products have more in
+dot_shapes.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,9 +25,11 @@ from ..hlo.errors import InputError
 from ..hlo.shapes import Shape
 from ..migration.flags import STACK_NAMES
 from ..migration.stacks import parse_stacks
-from . import op_moves, op_values  # noqa: F401  # they add their programs
+from . import op_moves, op_orders, op_values  # noqa: F401  # they add their programs
 from .op_text import PROGRAMS
 from .tables import left, right, text_table
+
+Programs: TypeAlias = Mapping[str, Callable[[], str]]
 
 
 def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float) -> dict[str, float]:
@@ -55,22 +60,21 @@ def ratios(times: Mapping[str, float], least: float = 0.0) -> dict[str, float]:
     return {s: max(t, least) / max(times["xla"], least) for s, t in times.items() if s != "xla"}
 
 
-def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="op_shapes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", default="", metavar="REGEX", help="only programs whose name matches")
     parser.add_argument("--stacks", default="legacy,mlir")
     parser.add_argument(
         "--limit", type=float, default=2.0, help="multiple of XLA's time from which on a line is printed"
     )
     parser.add_argument("--least", type=float, default=10.0, help="microseconds that a program counts for at least")
+    parser.add_argument("--threads", type=int, default=1, help="processors that the process keeps")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.03, help="of each stack and program")
     parser.add_argument("--json", type=Path, help="also write all times, in microseconds, to this file")
     options = parser.parse_args(argv)
     try:
-        options.names = [name for name in PROGRAMS if re.search(options.only, name)]
+        options.names = [name for name in programs if re.search(options.only, name)]
         options.stacks = parse_stacks(options.stacks, STACK_NAMES)
     except (re.error, InputError) as error:
         parser.error(str(error))
@@ -78,34 +82,50 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--only {options.only!r} matches no program")
     if not installed():
         parser.error("jaxlib is not installed: ./testbed setup --xla")
+    options.cpus = sorted(os.sched_getaffinity(0))[-options.threads :]
+    if not 0 < options.threads == len(options.cpus):
+        parser.error(f"--threads {options.threads}: this process may use {len(os.sched_getaffinity(0))} processors")
     return options
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    from ..codegen.threads import set_threads
+def measure_all(programs: Programs, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """`measure` of each program that is taken. Prints what is above the limit, and why a program was refused."""
     from ..hlo.errors import TestbedError
 
-    options = parse_arguments(argv)
-    set_threads(1)
     found: dict[str, dict[str, float]] = {}
-    names, stacks = options.names, options.stacks
-    for number, name in enumerate(names):
+    for number, name in enumerate(options.names):
         try:
-            found[name] = measure(PROGRAMS[name](), stacks, options.rounds, options.seconds)
+            found[name] = measure(programs[name](), options.stacks, options.rounds, options.seconds)
         except TestbedError as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
         high = {s: r for s, r in ratios(found[name], options.least).items() if r > options.limit}
         if high:
             told = ", ".join(f"{s} {r:.1f}" for s, r in high.items())
-            print(f"[{number + 1}/{len(names)}] {name}: {told} of {found[name]['xla']:.0f} us", file=sys.stderr)
+            place = f"[{number + 1}/{len(options.names)}]"
+            print(f"{place} {name}: {told} of {found[name]['xla']:.0f} us", file=sys.stderr)
+    return found
+
+
+def main(argv: Sequence[str] | None = None, programs: Programs = PROGRAMS, about: str | None = __doc__) -> int:
+    """The command. programs: by name, functions that give HLO text; about: what --help says of them."""
+    from ..codegen.threads import set_threads
+
+    options = parse_arguments(argv, programs, about)
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, options.cpus)  # before XLA counts them
+    try:
+        set_threads(options.threads)
+        found = measure_all(programs, options)
+    finally:
+        os.sched_setaffinity(0, before)
     if options.json:
         write_text(options.json, json.dumps(found, indent=1) + "\n")
     above = {n: r for n, t in found.items() if max((r := ratios(t, options.least)).values()) > options.limit}
     rows = sorted(above.items(), key=lambda item: -max(item[1].values()))
-    cells = [(n, f"{found[n]['xla']:.0f}", *(f"{r[s]:.2f}" for s in stacks)) for n, r in rows]
+    cells = [(n, f"{found[n]['xla']:.0f}", *(f"{r[s]:.2f}" for s in options.stacks)) for n, r in rows]
     if cells:
-        print(text_table([left("program"), right("xla us"), *map(right, stacks)], cells))
+        print(text_table([left("program"), right("xla us"), *map(right, options.stacks)], cells))
     print(f"{len(found)} programs, {len(rows)} above {options.limit:g} times XLA's time")
     return int(bool(rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 PROGRAMS: dict[str, Callable[[], str]] = {}
-"""Name → a function that gives the HLO text; op_values.py and op_moves.py add to it."""
+"""Name → a function that gives the HLO text; op_values.py, op_moves.py and op_orders.py add to it."""
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("s8", "u8", "s16", "s32", "u32", "s64", "u64")

@@ -10,10 +10,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..hlo.records import dataclass
 from .cache import ObjectCache, cache_key
 from .errors import CodegenError
 from .options import EmitOptions

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ..hlo.records import dataclass
 from .elf import SHF_EXECINSTR, SHN_UNDEF, ElfObject, read_object
 from .errors import CodegenError
 from .options import Target

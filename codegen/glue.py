@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
+from ..hlo.records import replace
 from .options import EmitOptions, EmittedModule
 
 
@@ -25,18 +25,37 @@ def modules_of(module: EmittedModule, options: EmitOptions) -> list[tuple[str, E
     return found
 
 
+def kernels_of(llvm_ir: str, names: Collection[str]) -> str | None:
+    """LLVM IR of some kernels of a module; None if it has none of them."""
+    kernels = [name for name, _, _ in _kernels(llvm_ir)]
+    others = [name for name in kernels if name not in names]
+    return _without(llvm_ir, others) if len(others) < len(kernels) else None
+
+
 def _kind(module: EmittedModule, name: str) -> str:
     return "glue" if name in module.glue else "lean" if name in module.lean else ""
 
 
-_KERNEL = re.compile(r'^define void @(?:"([^"\n]*)"|([-\w.$]+))\(', re.MULTILINE)
+_KERNEL = re.compile(r'define (?!internal |private )[^@\n]*@(?:"([^"\n]*)"|([-\w.$]+))\(')
 """Kernels are public functions, whatever else is in a module is internal."""
+
+
+def function_starts(text: str) -> Iterator[int]:
+    """Where the functions of a module begin. `find` is many times as fast as a search for a pattern by lines."""
+    start = 0 if text.startswith("define") else text.find("\ndefine") + 1 or -1
+    while start >= 0:
+        yield start
+        start = text.find("\ndefine", start) + 1 or -1
 
 
 def _kernels(text: str) -> Iterator[tuple[str, int, int]]:
     """(name, start, end) of each kernel."""
-    for found in _KERNEL.finditer(text):
-        yield found[1] or found[2], found.start(), text.index("\n}\n", found.end()) + 3
+    for start in function_starts(text):
+        found = _KERNEL.match(text, start)
+        if found is not None:
+            end = text.find("\n}", found.end())
+            assert end >= 0, text
+            yield found[1] or found[2], start, min(end + 3, len(text))
 
 
 def _without(text: str, names: Collection[str]) -> str:

@@ -14,16 +14,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 
 import llvmlite.binding as llvm
 
+from ..hlo.records import dataclass
 from .contract import DEFINE, LABEL, MOST_LINES
-from .llvm import Compiler, compiler, parse
+from .llvm import parse
 from .metadata import without_promises
+from .open_module import OpenModule, open_module
 from .optimize import CompiledObject, optimize
 from .options import EmitOptions
-from .unlocked import emit_object, freed, run_passes
 
 SETTINGS = f"inline {MOST_LINES}, what contracts is decided; variables are registers"
 """The settings in words, a part of the key of what is cached. Change them together with the code of this file."""
@@ -39,7 +40,12 @@ class Inlinable:
 
 def inlinable(kernels: Iterable[str], options: EmitOptions) -> list[Inlinable]:
     """The kernels of LLVM modules, prepared for `build_with_kernels`."""
-    return [Inlinable(*_fenced(optimize(text, options))) for text in kernels]
+    return prepared(optimize(text, options) for text in kernels)
+
+
+def prepared(kernels: Iterable[str]) -> list[Inlinable]:
+    """As `inlinable`, of optimised modules."""
+    return [Inlinable(*_fenced(text)) for text in kernels]
 
 
 def build_with_kernels(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions) -> CompiledObject:
@@ -47,20 +53,26 @@ def build_with_kernels(host_ir: str, kernels: Sequence[Inlinable], options: Emit
     they and the host program touch become registers.
     """
     start = time.perf_counter()
-    with compiler(options.target, options.optimized) as lent:
-        module = _linked(host_ir, kernels, options, lent)
+    with _inlined(host_ir, kernels, options) as module:
         optimized = time.perf_counter()
-        data = emit_object(lent.machine, module)
+        data = module.object()
     return CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
 
 
 def with_kernels(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions) -> str:
     """The LLVM IR that `build_with_kernels` makes code of."""
-    with compiler(options.target, options.optimized) as lent:
-        return str(_linked(host_ir, kernels, options, lent))
+    with _inlined(host_ir, kernels, options) as module:
+        return module.text()
 
 
-def _linked(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
+@contextmanager
+def _inlined(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions) -> Iterator[OpenModule]:
+    with open_module(str(_linked(host_ir, kernels, options)), options.target, "inline") as module:
+        module.optimize()
+        yield module
+
+
+def _linked(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions) -> llvm.ModuleRef:
     # Modules of two contexts cannot be linked: all go into the context of a new text.
     context = llvm.create_context()
     module = parse(optimize(host_ir, options), context)
@@ -73,11 +85,6 @@ def _linked(host_ir: str, kernels: Sequence[Inlinable], options: EmitOptions, le
             function.linkage = "internal" if name in prepared.small else "available_externally"
             if name in prepared.small:
                 function.add_function_attribute("alwaysinline")
-    manager = llvm.create_new_module_pass_manager()
-    manager.add_always_inliner_pass()
-    manager.add_sroa_pass()
-    with freed(manager):
-        run_passes(manager, module, lent.pass_builder())
     return module
 
 

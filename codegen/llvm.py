@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from ..hlo.records import dataclass
 from .errors import CodegenError
-from .options import Target
+from .options import OPTIMIZED, Target
+from .refusals import refuse_assembly, wrong_ir
 
 LLVM_VERSION = ".".join(map(str, llvm.llvm_version_info))
 VERSIONS = f"llvmlite {llvmlite.__version__}, LLVM {LLVM_VERSION}"
 """The versions of llvmlite and LLVM, a part of every cache key."""
-
-
-INLINE_ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"')
 
 
 @functools.cache
@@ -34,10 +31,6 @@ BUILDER_MODULES = 32
 """Modules per pass builder. llvmlite frees neither a builder's callbacks (1.5 KB) nor, in it, those that each run adds
 (32 bytes); so builders are kept, but not for ever. See docs/findings.md.
 """
-
-
-OPTIMIZED = 3
-"""LLVM's level of optimisation, as in -O3; without optimisation it is 0."""
 
 
 @dataclass(eq=False, slots=True)
@@ -156,31 +149,3 @@ def parse_bitcode(data: bytes, context: llvm.ContextRef) -> llvm.ModuleRef:
         return llvm.parse_bitcode(data, context=context)
     except RuntimeError as error:
         raise wrong_ir(str(error)) from error
-
-
-def refuse_assembly(llvm_ir: str) -> None:
-    """Raises CodegenError for IR with inline assembly: what is wrong in it ends the process."""
-    found = INLINE_ASM.search(llvm_ir) if "asm " in llvm_ir else None  # the pattern takes a hundred times as long
-    if found:
-        line = llvm_ir.count("\n", 0, found.start()) + 1
-        raise CodegenError(
-            f"LLVM IR line {line} has inline assembly, which is not supported", remedy="use an LLVM intrinsic"
-        )
-
-
-def wrong_ir(said: str) -> CodegenError:
-    """The error for IR that LLVM refuses with these words."""
-    remedy = "the emitter made invalid LLVM IR; `testbed stages` writes it to a file"
-    return CodegenError(_first_complaint(said), remedy=remedy)
-
-
-MOST_COMPLAINTS = 2
-"""Lines of LLVM's message that an error repeats: for a module of another version there may be hundreds."""
-
-
-def _first_complaint(text: str) -> str:
-    """LLVM's error message on one line, without llvmlite's preamble."""
-    lines = [line.strip() for line in text.replace("LLVM IR parsing error", "").splitlines()]
-    said = list(dict.fromkeys(line for line in lines if line and line != "^"))
-    more = len(said) - MOST_COMPLAINTS
-    return "LLVM refuses the IR: " + " | ".join(said[:MOST_COMPLAINTS]) + (f" | and {more} more" if more > 0 else "")

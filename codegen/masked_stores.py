@@ -28,6 +28,8 @@ def has_masked_stores(module: OpenModule) -> bool:
 
 def with_plain_stores(text: str) -> str:
     """LLVM IR text in which each masked store of integers whose constant mask has one lane is a store of that lane."""
+    if "@llvm.masked.store." not in text:
+        return text
     count = 0
 
     def plain(found: re.Match[str]) -> str:

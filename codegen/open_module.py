@@ -8,14 +8,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
+
+import llvmlite
 
 from . import pass_list
 from .errors import CodegenError
-from .library_llvm import ASSEMBLY, GENERATORS, LibraryMachine, LibraryModule, library_version
-from .llvm import OPTIMIZED, VERSIONS, Compiler, compiler, parse, refuse_assembly, wrong_ir
-from .options import EmitOptions, Target
-from .unlocked import emit_object, freed, run_passes
+from .libllvm import GENERATORS, library_version
+from .library_llvm import ASSEMBLY, LibraryMachine, LibraryModule
+from .options import OPTIMIZED, EmitOptions, Target
+from .refusals import refuse_assembly, wrong_ir
 
 
 class OpenModule(Protocol):
@@ -39,10 +41,11 @@ class OpenModule(Protocol):
 LITTLE = 1
 """LLVM's level for straight lines of calls, with the same registers as at its highest."""
 
-Passes = Literal["none", "little", "glue", "lean", "all"]
+Passes = Literal["none", "little", "glue", "lean", "inline", "all"]
 """How much LLVM does for a module."""
 
-LEVELS: dict[Passes, int] = {"none": 0, "little": LITTLE, "glue": 0, "lean": OPTIMIZED, "all": OPTIMIZED}
+LEVELS: dict[Passes, int] = dict.fromkeys(get_args(Passes), OPTIMIZED)
+LEVELS.update({"none": 0, "little": LITTLE, "glue": 0})
 """LLVM's level of a target machine. At level 0 registers are allocated as at the others (library_llvm.py)."""
 
 
@@ -61,8 +64,8 @@ GLUED = frozenset({"x86_64"})
 
 @functools.cache
 def versions() -> str:
-    """The versions of both LLVMs, a part of every cache key."""
-    return f"{VERSIONS}, {library_version()}"
+    """The versions of both LLVMs, a part of every cache key. Neither is loaded."""
+    return f"llvmlite {llvmlite.__version__}, {library_version()}"
 
 
 @contextmanager
@@ -70,8 +73,10 @@ def open_module(llvm_ir: str, target: Target, passes: Passes) -> Iterator[OpenMo
     """Parse and verify a module for one thread. Raises CodegenError."""
     refuse_assembly(llvm_ir)
     if target.architecture not in GENERATORS:
-        with compiler(target, passes != "none") as lent:
-            yield _Lite(llvm_ir, target, lent)
+        from .lite_module import lite_module  # loads LLVM once more
+
+        with lite_module(llvm_ir, target, passes != "none") as lite:
+            yield lite
         return
     level = LEVELS[passes]
     idle = _IDLE.setdefault((target, level), [])
@@ -97,7 +102,7 @@ _IDLE: dict[tuple[Target, int], list[LibraryMachine]] = {}
 
 def passes_of(target: Target, passes: Passes) -> str:
     """The passes of a module in LLVM's syntax. Processors that nobody measures here have those of -O3."""
-    known = {"little": pass_list.LITTLE, "glue": pass_list.GLUE, "lean": pass_list.GLUE}
+    known = {"little": pass_list.LITTLE, "glue": pass_list.GLUE, "lean": pass_list.LEAN, "inline": pass_list.INLINE}
     if passes == "all" and target.architecture == "x86_64":
         return pass_list.KERNELS
     return known.get(passes) or f"default<O{LEVELS[passes]}>"
@@ -118,29 +123,3 @@ class _Shared:
 
     def assembly(self) -> str:
         return self._module.code(ASSEMBLY).decode()
-
-
-class _Lite:
-    """A module in llvmlite."""
-
-    def __init__(self, llvm_ir: str, target: Target, lent: Compiler) -> None:
-        self._module, self._lent = parse(llvm_ir), lent
-        self._module.triple, self._module.data_layout = target.triple, str(lent.machine.target_data)
-
-    def optimize(self) -> None:
-        builder = self._lent.pass_builder()
-        with freed(builder.getModulePassManager()) as manager:
-            run_passes(manager, self._module, builder)
-
-    def functions(self) -> Iterator[tuple[str, int]]:
-        for function in self._module.functions:
-            yield function.name, 0 if function.is_declaration else sum(1 for _ in function.blocks)
-
-    def text(self) -> str:
-        return str(self._module)
-
-    def object(self) -> bytes:
-        return emit_object(self._lent.machine, self._module)
-
-    def assembly(self) -> str:
-        return self._lent.machine.emit_assembly(self._module)

@@ -6,10 +6,11 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 
+from ..hlo.records import dataclass, replace
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .contract import decided, fused
+from .glue import function_starts
 from .masked_stores import has_masked_stores, with_plain_stores
 from .open_module import OpenModule, amount, open_module, versions
 from .options import SETTINGS, EmitOptions, Target
@@ -18,12 +19,15 @@ from .sign_masks import has_mask_registers, with_tested_bits
 
 @dataclass(frozen=True, slots=True)
 class CompiledObject:
-    """One object file and the seconds that it took. cached: it was read from the cache."""
+    """One object file and the seconds that it took. cached: it was read from the cache. llvm_ir: its optimised LLVM IR,
+    if that was asked for and not cached.
+    """
 
     data: bytes
     optimize_seconds: float
     codegen_seconds: float
     cached: bool
+    llvm_ir: str | None = None
 
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
@@ -43,8 +47,10 @@ def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None
     return build_object(llvm_ir, options, cache).data
 
 
-def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> CompiledObject:
-    """As `compile_object`, with timings. Threads may call it in parallel."""
+def build_object(
+    llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE, keeps_ir: bool = False
+) -> CompiledObject:
+    """As `compile_object`, with timings, and the optimised IR on request. Threads may call it in parallel."""
     key = object_key(llvm_ir, options) if cache is not None else ""
     if cache is not None:
         found = cache.read(key)
@@ -52,9 +58,10 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
     with optimized(llvm_ir, options) as module:
+        text = module.text() if keeps_ir else None
         middle = time.perf_counter()
         data = module.object()
-    result = CompiledObject(data, middle - start, time.perf_counter() - middle, cached=False)
+    result = CompiledObject(data, middle - start, time.perf_counter() - middle, cached=False, llvm_ir=text)
     if cache is not None:
         cache.write(key, data)
     return result
@@ -81,7 +88,7 @@ def contractible(text: str) -> str:
 
 
 _CONTRACTIBLE = re.compile(r"(= (?:fadd|fsub|fmul|fneg) )")
-_DEFINE = re.compile(r'^define\b[^@\n]*@(?:"[^"\n]*"|[-\w.$]+)\(', re.MULTILINE)
+_DEFINE = re.compile(r'define\b[^@\n]*@(?:"[^"\n]*"|[-\w.$]+)\(')
 _AFTER_PARAMETERS = re.compile(r"(?:\s*(?:local_)?unnamed_addr)?(?:\s*addrspace\(\d+\))?")
 
 
@@ -99,13 +106,9 @@ def _with_function_attributes(llvm_ir: str, options: EmitOptions) -> str:
 
 
 def _definitions(text: str) -> Iterator[re.Match[str]]:
-    """The heads of all functions. `find` is many times as fast as a search for the pattern."""
-    start = 0 if text.startswith("define") else text.find("\ndefine") + 1 or -1
-    while start >= 0:
-        found = _DEFINE.match(text, start)
-        if found is not None:
-            yield found
-        start = text.find("\ndefine", start) + 1 or -1
+    """The heads of all functions."""
+    matches = (_DEFINE.match(text, start) for start in function_starts(text))
+    return (found for found in matches if found is not None)
 
 
 def _closing_parenthesis(text: str, position: int) -> int:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from ..hlo.errors import InputError
+from ..hlo.records import dataclass, field
+from . import libllvm
 from .metadata import assumed_metadata
 
 SETTINGS = (
-    "pass_list.py 2 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
+    "pass_list.py 3 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
     "signs tested by bits; FMAs of small kernels decided"
 )
 """The settings of `open_module` in words, a part of every cache key. Change them together."""
+
+
+OPTIMIZED = 3
+"""LLVM's level of optimisation, as in -O3; without optimisation it is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +77,8 @@ class Target:
         features = ",".join(f"+{f}" for name in names[: names.index(cpu) + 1] for f in LEVELS[name])
         return Target("x86_64-unknown-linux-gnu", cpu, features, vector_bits_of(features))
 
-    def _feature_list(self) -> list[str]:
-        return self.features.split(",")
+    def _feature_list(self) -> tuple[str, ...]:
+        return _listed(self.features)
 
     @property
     def architecture(self) -> str:
@@ -83,7 +89,7 @@ class Target:
     def has_fma(self) -> bool:
         """Whether it has instructions that multiply and add floats with one rounding."""
         always = self.architecture.startswith(("aarch64", "amdgcn", "nvptx", "spirv"))
-        return always or bool({"+fma", "+fma4", "+neon"} & set(self._feature_list()))
+        return always or any(name in self._feature_list() for name in ("+fma", "+fma4", "+neon"))
 
     @property
     def integer_products(self) -> int:
@@ -92,7 +98,7 @@ class Target:
         """
         pairs = {512: "+avx512bw", 256: "+avx2", 128: "+sse2"}.get(self.vector_bits)
         bytes_ = {512: "+avx512vnni", 256: "+avxvnni"}.get(self.vector_bits)
-        present = self._feature_list() if self.architecture == "x86_64" else []
+        present = self._feature_list() if self.architecture == "x86_64" else ()
         return 1 if pairs not in present else 4 if bytes_ in present else 2
 
     @property
@@ -101,6 +107,12 @@ class Target:
         with a rounding each (vdpbf16ps of x86; it flushes subnormals in any mode).
         """
         return self.vector_bits == 512 and self.architecture == "x86_64" and "+avx512bf16" in self._feature_list()
+
+
+@functools.cache
+def _listed(features: str) -> tuple[str, ...]:
+    """Kernels ask for single ones often."""
+    return tuple(features.split(","))
 
 
 GROUP_SPACE = 3
@@ -220,10 +232,15 @@ def vector_bits_of(features: str) -> int:
 
 @functools.cache
 def _host() -> Target:
-    import llvmlite.binding as llvm
+    """By the LLVM that makes the code, so that no other one is loaded."""
+    if os.uname().machine in libllvm.GENERATORS:
+        triple, cpu, features = libllvm.processor()
+    else:
+        import llvmlite.binding as llvm
 
-    features = llvm.get_host_cpu_features().flatten()
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, vector_bits_of(features))
+        triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features().flatten()
+    return Target(triple, cpu, features, vector_bits_of(features))
 
 
 LEVELS = {

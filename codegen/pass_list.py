@@ -38,25 +38,22 @@ _VECTORS = (
 KERNELS = ",".join((*_INLINE, f"function<eager-inv>({','.join((*_LOOPS, *_VECTORS))})", "cgscc(function-attrs)"))
 """The passes, in LLVM's syntax."""
 
-GLUE = (
-    "globaldce,function<eager-inv>("
-    + ",".join(
-        (
-            *(
-                "sroa<modify-cfg>",
-                "early-cse",
-                "simplifycfg",
-                "loop-mssa(loop-rotate,licm<allowspeculation>)",
-                _COMBINE,
-            ),
-            *("simplifycfg", _VECTORS[0], _COMBINE, "loop-unroll<O3>", _JOIN_BLOCKS),
-        )
-    )
-    + ")"
-)
-"""For loops around calls of shared functions, and short loops beside these: about a third of the time of KERNELS. Also
-for loops in which there is nothing to gain: chains of vectors, or one plain loop that becomes vectors.
-"""
+_EARLY = ("sroa<modify-cfg>", "early-cse", "simplifycfg", "loop-mssa(loop-rotate,licm<allowspeculation>)", _COMBINE)
+_LATE = ("loop-unroll<O3>", _JOIN_BLOCKS)
+
+
+def _few(*passes: str) -> str:
+    return f"globaldce,function<eager-inv>({','.join((*_EARLY, 'simplifycfg', *passes, *_LATE))})"
+
+
+GLUE = _few(_VECTORS[0])
+"""For loops around calls of shared functions, and short loops beside these: about a third of the time of KERNELS."""
+
+LEAN = _few(_VECTORS[0], _COMBINE)
+"""For loops in which there is nothing to gain: chains of vectors, or one plain loop that becomes vectors."""
 
 LITTLE = "early-cse"
 """For straight lines of calls."""
+
+INLINE = "always-inline,function(sroa<preserve-cfg>)"
+"""For a function and optimised kernels that become a part of it: no pass that rewrites arithmetic."""

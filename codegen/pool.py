@@ -24,8 +24,8 @@ import ctypes
 import os
 import sys
 import threading
-from dataclasses import dataclass
 
+from ..hlo.records import dataclass
 from .cache import ObjectCache
 from .load import LoadedCode, load
 from .pool_ir import pool_ir

@@ -61,7 +61,7 @@ def limited_outcome(
 
     It needs a process of its own: LLVM takes the option only once, and prints the passes that run on standard error.
     """
-    from ..codegen.library_llvm import set_option
+    from ..codegen.libllvm import set_option
 
     with tempfile.TemporaryFile() as said:
         kept = os.dup(2)

@@ -7,7 +7,6 @@ needed), so that a loop of thousands of iterations looks up each function once. 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..hlo.errors import InputError, OutOfMemoryError, UnsupportedError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.opset import BINARY, OPSET
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape
 from .lockstep import World
 from .reference.context import Pending, Value

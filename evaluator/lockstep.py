@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..hlo.errors import CollectiveError
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from .reference.context import Pending, Value
 
 T = TypeVar("T")

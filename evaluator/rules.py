@@ -7,13 +7,13 @@ row: the evaluator binds parameters to arguments itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .reference import collective, control, convert, convolution, indexing, linalg, random, region, shape, sorting
 from .reference import complex as cx
 from .reference import elementwise as ew

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..hlo.errors import InputError
 from ..hlo.ir import Module
-from .stablehlo.stablehlo import is_bytecode, parse_stablehlo
+from ..hlo.records import dataclass
+from .stablehlo.magic import is_bytecode
 from .text.parser import parse_module
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def _load_hlo(data: bytes, file: str) -> Loaded:
 
 
 def _load_stablehlo(data: bytes, file: str) -> Loaded:
+    from .stablehlo.stablehlo import parse_stablehlo
+
     return _printed(parse_stablehlo(data, file, isolate=True))
 
 

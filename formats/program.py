@@ -6,13 +6,13 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..hlo.errors import InputError
 from ..hlo.ir import Module
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..hlo.verify.verifier import verify
 from .arrays import as_leaf as as_leaf

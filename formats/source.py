@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
+from ..hlo.records import replace
 from ..hlo.trees import Trees
 from ..hlo.verify.verifier import verify
 from .files import HLO, LOADERS, PROTO, STABLEHLO, TEXT_PROTO, Loaded, format_of, is_named, load_module

@@ -11,8 +11,7 @@ A `backend_config` is a str where the text quotes it and Raw where it is a bare 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .records import dataclass
 from .shapes import Shape, ShapeIndex
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +11,7 @@ from .display import Displayed
 from .errors import InputError, Location
 from .later import np
 from .opcodes import Op
+from .records import dataclass, field
 from .shapes import Shape
 from .trees import Trees
 

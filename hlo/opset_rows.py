@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from .dtypes import COMPLEX, FLOAT, INTEGER, DType
+from .records import dataclass
 
 PRED = frozenset({DType.PRED})
 NUMBER = FLOAT | COMPLEX | INTEGER

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .errors import InputError
+from .records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

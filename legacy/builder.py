@@ -8,12 +8,12 @@ inner loop.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
 from llvmlite import ir
 
+from ..hlo.records import dataclass, field
 from .limits import Limits
 from .registers import BOOL, I32, I64, Register, flatten, unflatten
 
@@ -91,6 +91,8 @@ class Unroll(Enum):
     NEVER = auto()
     TWICE = auto()  # two copies of the body, also if the number of iterations is unknown
     SCALAR = auto()  # neither, nor vectors: for loops that run seldom
+    DONE = auto()  # not at all, and it is not looked at again: its body is vectors
+    ABREAST = auto()  # several vectors side by side: for a long chain of operations, which waits for itself
 
 
 def over_columns(width: int) -> Unroll:
@@ -112,6 +114,8 @@ _METADATA = {
     Unroll.NEVER: ("llvm.loop.unroll.disable",),
     Unroll.TWICE: (("llvm.loop.unroll.count", 2),),
     Unroll.SCALAR: ("llvm.loop.disable_nonforced",),
+    Unroll.DONE: ("llvm.loop.unroll.disable", ("llvm.loop.isvectorized", 1)),
+    Unroll.ABREAST: (("llvm.loop.interleave.count", 4),),
 }
 
 
@@ -356,11 +360,11 @@ class Code:
         unroll: Unroll = Unroll.FREELY,
     ) -> Loop | Once | Range:
         """Open a loop for i in start, start + step, … < end; it may be empty. If the bounds are not constant, unroll
-        applies only where it is NEVER or SCALAR.
+        applies only where it is NEVER, SCALAR or DONE.
         """
         if isinstance(start, int) and isinstance(end, int) and start < end:
             return self.loop(end - start, start=start, step=step, carried=carried, unroll=unroll)
-        kept = unroll in (Unroll.NEVER, Unroll.SCALAR)
+        kept = unroll in (Unroll.NEVER, Unroll.SCALAR, Unroll.DONE)
         return Range(self, start, end, step, carried, unroll if kept else Unroll.FREELY)
 
     def begin_while(self, carried: Sequence[Register]) -> While:

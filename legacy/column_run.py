@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
 from .fetch import streams_of

@@ -1,19 +1,36 @@
-"""concatenate, three ways: one element, by selecting its operand; a rotation, as one read at a selected position; a
-whole array, operand by operand.
+"""concatenate, four ways: one element, by selecting its operand; a rotation, as one read at a selected position; a
+whole array, operand by operand; a few neighbours in memory, one of each operand, together.
 """
 
 from __future__ import annotations
 
 from ..hlo.ir import Instruction
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .elemental import Elemental, Index, Reads
+from .graph import walk
 from .leaf import Leaf
-from .loops import nest
+from .loops import fastest_dimension, nest
 from .ranges import Steps
 from .registers import I64
+
+ABREAST = 8
+"""Neighbours that are written together at most: LLVM makes whole vectors of up to as many interleaved stores."""
+
+ROW_BYTES = 32
+"""Bytes of them at most: of longer rows, LLVM scatters the elements with 512-bit vectors, which takes up to three times
+as long as copies of the operands.
+"""
+
+
+LONG_CHAIN = 64
+"""Operations from which on several vectors are computed side by side: rounds of random bits wait for one another."""
+
+MANY_LINES = 1024
+"""Lines of the result from which on that fills vectors."""
 
 
 def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -89,6 +106,9 @@ def takes_steps(leaf: Leaf, partition: Partition) -> bool:
 def write_concatenated(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
     """Write each operand, or some steps of each, to its part of the result."""
     axis, start = leaf.instruction.dimensions[0], 0
+    if _is_abreast(e, leaf, axis):
+        _write_abreast(e, leaf, axis, steps)
+        return
     for operand in leaf.instruction.operands:
         if operand.shape.size == 0:
             continue
@@ -102,3 +122,35 @@ def write_concatenated(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> 
 
         nest(e, source, copy, steps)
         start += operand.shape.dims[axis]
+
+
+def _is_abreast(e: Elemental, leaf: Leaf, axis: int) -> bool:
+    """Whether all operands have few neighbours in memory. There is a copy of an operand's code for each of its own."""
+    width = leaf.shape.dims[axis]
+    if fastest_dimension(leaf.shape) != axis or width > ABREAST or width * leaf.shape.dtype.bytes > ROW_BYTES:
+        return False
+    copied = [operand for operand in leaf.instruction.operands if operand.shape.dims[axis] > 1]
+    return not any(i.opcode in _LONG for i in walk(copied, e.leaves))
+
+
+_LONG = EXPENSIVE | {Op.CONVOLUTION, Op.DOT, Op.MAP, Op.REDUCE, Op.REDUCE_WINDOW}
+"""Opcodes of which one element is much code."""
+
+
+def _write_abreast(e: Elemental, leaf: Leaf, axis: int, steps: Steps | None) -> None:
+    """One nest for all operands: the lines of the result, of which each has a part, are written once and in order."""
+    code, dims = e.code, leaf.shape.dims
+
+    def copy(positions: list[IndexValue]) -> None:
+        values = []
+        for operand in leaf.instruction.operands:
+            for place in range(operand.shape.dims[axis]):
+                at = [place if d == axis else p for d, p in enumerate(positions)]
+                values.append(e.value(operand, Index.at(code, operand.shape, at)))
+        for place, value in enumerate(values):
+            at = [place if d == axis else p for d, p in enumerate(positions)]
+            leaf.write(e, Index.at(code, leaf.shape, at), value)
+
+    rows = Shape(leaf.shape.dtype, tuple(1 if d == axis else n for d, n in enumerate(dims)), leaf.shape.layout)
+    long = rows.size >= MANY_LINES and sum(1 for _ in walk(leaf.instruction.operands, e.leaves)) >= LONG_CHAIN
+    nest(e, rows, copy, steps, long=long)

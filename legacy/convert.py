@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from .builder import Code
-from .narrow import FORMATS, NARROW, decode, encode, least_powers, power_as_double, to_single_odd
+from .narrow import FORMATS, NARROW, decode, encode, half_of_half, least_powers, power_as_double, to_single_odd
 from .real import Real
-from .registers import DOUBLE, FLOAT, HALF, I8, I32, Register, memory_type, real_constant, register_type
+from .registers import DOUBLE, FLOAT, HALF, I8, I16, I32, Register, memory_type, real_constant, register_type
 
 V: TypeAlias = ir.Value
 
@@ -68,6 +68,10 @@ def _from_float(code: Code, source: DType, target: DType, value: V) -> V:
             return least_powers(code, value, narrow) if target is DType.F8E8M0FNU else narrow
         if source is DType.F8E8M0FNU and target is DType.F64:
             return power_as_double(code, value)
+        if (source, target) == (DType.F8E5M2, DType.F16):
+            return code.b.bitcast(code.b.shl(code.b.zext(value, I16), I16(8)), HALF)
+        if (source, target) == (DType.F16, DType.F8E5M2):
+            return half_of_half(code, value)
         value = decode(code, source, value)
         return code.b.fpext(value, DOUBLE) if target is DType.F64 else encode(code, target, value)
     return _to_integer(code, target, decode(code, source, value))

@@ -19,6 +19,7 @@ from .convolution_depth import Deep, features_in_steps, is_deep
 from .convolution_held import Held, grid_of
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
+from .lanewise import Lanewise
 from .partial import TERMS, Level, PartialSums, added, levels_of
 from .ranges import Steps, columns_fit
 from .reduce import BLOCK
@@ -87,10 +88,14 @@ def takes_steps(e: Elemental, instruction: Instruction, partition: Partition) ->
 
 
 def emit_column_convolution(
-    e: Elemental, instruction: Instruction, finish: Callable[[Index], None], steps: Steps | None = None
+    e: Elemental,
+    instruction: Instruction,
+    finish: Callable[[Index], None],
+    steps: Steps | None = None,
+    behind: Lanewise | None = None,
 ) -> None:
     """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
-    bound.
+    bound. behind: what that does, for vectors, if it can.
     """
     if is_deep(e, instruction):
         Deep(e, instruction, OUT, finish).emit(steps)
@@ -102,4 +107,4 @@ def emit_column_convolution(
     if column not in inside:
         is_depthwise = width_of(e, instruction, column) is not None
         kind = Channels if is_depthwise else Held if grid_of(e, instruction, column) is not None else Columns
-    kind(e, instruction, column, finish).emit(steps)
+    kind(e, instruction, column, finish, behind=behind if kind is Held else None).emit(steps)

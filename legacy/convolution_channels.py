@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
 from .convolution_columns import LARGE, Columns, Part, across_role
 from .convolution_held import FACTORS, Held, Weights

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass, field
 from .builder import IndexValue, Loop, Once, Range, Unroll, over_columns
 from .convert import convert
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, Index
+from .lanewise import Lanewise
 from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
 from .ranges import Steps, column_blocks
@@ -98,6 +99,8 @@ class Columns:
     place: list[IndexValue] = field(default_factory=list)
     adds = True
     """Whether products are added to what the sums' memory holds."""
+    behind: Lanewise | None = None
+    """What `finish` does, where a kind stores vectors, and that are few plain operations."""
     known = 0
     """The first columns of a block that another one stores."""
     between = Unroll.FREELY
@@ -199,15 +202,19 @@ class Columns:
         across = self.unfinished(part)
         if self.across is not None:
             place[self.across] = code.add(place[self.across], code.multiply(across.index, part.apart))
+        self._row(place, code.multiply(across.index, width), start, width)
+        across.close()
+
+    def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
+        """`finish` for the columns of one position, whose sums begin at `row`."""
+        code, shape = self.code, self.instruction.shape
         column = code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known))
         place[self.column] = code.add(start, column.index)
-        shape = self.instruction.shape
         index = Index.at(code, shape, self.c.result(code, place))
-        (total,) = self.sums.read(code.add(code.multiply(across.index, width), column.index))
+        (total,) = self.sums.read(code.add(row, column.index))
         self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
         self.finish(index)
         column.close()
-        across.close()
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         """Emit loops over the window, one per dimension, and inside them over the features of the group."""

@@ -6,13 +6,13 @@ for each position and feature of a tile, and adds up its lanes at the end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .convolution_columns import LARGE, Columns, Part, is_zero

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .convert import convert
 from .convolution_columns import Columns, Part
@@ -180,7 +180,7 @@ class Weights:
         code, shape = self.code, self.operand.shape
         read = Vectors(shape.dtype, self.dtype, self.width)
         outs = shape.dims[shape.minor_to_major[0]]
-        loop = code.loop(shape.size // outs, unroll=Unroll.NEVER)
+        loop = code.loop(shape.size // outs, unroll=Unroll.DONE)
         source = code.add(code.multiply(loop.index, outs), start)
         for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
             target = code.add(code.multiply(loop.index, self.width), n * read.lanes)
@@ -217,7 +217,7 @@ def features_of(ins: int) -> int:
 class Held(Columns):
     """The same sums, held in registers. No column is among the steps' dimensions."""
 
-    between = Unroll.NEVER
+    between = Unroll.DONE
     overlaps = True
     """Whether tiles may lie over others."""
     stored: IndexValue = 0
@@ -343,6 +343,17 @@ class Held(Columns):
         pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
         micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
+
+    def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
+        behind, shape = self.behind, self.instruction.shape
+        if behind is None or self.known or width % self.grid.lanes:
+            super()._row(place, row, start, width)
+            return
+        lanes = self.grid.lanes
+        for n in range(0, width, lanes):
+            place[self.column] = self.code.add(start, n)
+            offset = Index.at(self.code, shape, self.c.result(self.code, place)).offset(shape)
+            behind.store(self.sums.get_vector(self.code.add(row, n), lanes), offset, place[self.column])
 
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step

@@ -7,11 +7,11 @@ program: it is compiled once a process, and kept in the cache.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .helper import call, declared

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from .builder import IndexValue
 
 

@@ -7,12 +7,12 @@ kept in the cache. A kernel has the loops around it, which LLVM compiles in a fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .dot_words import multiply_add
 from .helper import call, declared
@@ -229,6 +229,8 @@ class _Body:
     def _multiply_add(self, total: ir.Value, factor: ir.Value, columns: ir.Value) -> ir.Value:
         if self.micro.group > 1:
             return multiply_add(self.code, self.micro.group, total, factor, columns)
+        if not self.micro.dtype.is_float:
+            return self.code.b.add(total, self.code.b.mul(factor, columns))
         return self.code.b.fadd(total, self.code.b.fmul(factor, columns))
 
     def _panel(self, place: ir.Value) -> list[ir.Value]:
@@ -271,7 +273,7 @@ class _Body:
         adds = code.branch(code.b.icmp_unsigned("!=", self.of["adds"], I64(0)))
         for place, total, mask in self._places(sums):
             before = self._load(place, 1) if mask is None else self._masked_load(place, mask)
-            self._put(place, code.b.add(total, before) if micro.wraps else code.b.fadd(total, before), mask)
+            self._put(place, code.b.fadd(total, before) if micro.dtype.is_float else code.b.add(total, before), mask)
         adds.otherwise()
         for place, total, mask in self._places(sums):
             self._put(place, total, mask)

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import IndexValue, Once, Unroll
 from .dot import accumulator_dtype, rounded

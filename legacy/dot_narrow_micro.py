@@ -6,11 +6,11 @@ as rows. The tile of large products would fill a part of its vectors of columns 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .helper import call, declared

@@ -4,11 +4,10 @@ dtype is not that of the sums. What large products read and write is fetched int
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_micro import Ahead

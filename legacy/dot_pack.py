@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_pairs import PARTS, put, put_row

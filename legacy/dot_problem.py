@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .dot import accumulator_dtype
@@ -72,6 +72,9 @@ COMPLEX = frozenset({DType.C64, DType.C128})
 
 NARROW_PANEL, TOGETHER = 2, 4
 """Vectors of a panel up to which panels are packed together, and how many."""
+
+WHOLE = frozenset({DType.S32, DType.U32, DType.S64, DType.U64})
+"""Integers that are multiplied as they are; of 64 bits where vectors have an instruction for it."""
 
 SHORT = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 """Integers of at most a byte."""
@@ -273,7 +276,8 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     is_float = dtype in WIDE and given <= WIDE[dtype] and instruction.shape.dtype.is_float
     is_complex = dtype in COMPLEX and given == {instruction.shape.dtype} and not e.code.strict
     is_short = dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and e.code.products > 1
-    fits = (is_float or is_complex or is_short) and lhs in e.leaves and rhs in e.leaves
+    is_whole = dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or vector_bits >= 512)
+    fits = (is_float or is_complex or is_short or is_whole) and lhs in e.leaves and rhs in e.leaves
     sides = sides_of(instruction) if fits else None
     if sides is None:
         return None
@@ -318,7 +322,7 @@ def _is_streamed(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, 
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
     fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not e.code.strict
-    fits = fits and right.free_stride == 1 and left.contracted_stride == 1
+    fits = fits and right.free_stride == 1 and (left.contracted_stride == 1 or _in_columns(left))
     return fits and _is_far(right, left.size, depth, vector_bits // (8 * size), vector_bits)
 
 
@@ -334,11 +338,18 @@ def _is_flat(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vect
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
     most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(vector_bits) - 2), vector_bits // (8 * size)
-    if e.code.strict or left.size > most or right.free_stride != 1 or left.contracted_stride != 1:
+    if e.code.strict or left.size > most or right.free_stride != 1:
+        return False
+    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, vector_bits) > 1):
         return False
     if _is_far(right, left.size, depth, lanes, vector_bits):
         return False
     return not _shares_lines(left) or left.size * depth * size <= SPREAD_BYTES
+
+
+def _in_columns(left: Side) -> bool:
+    """Whether A lies column by column: in the order in which a tile of all its rows reads it."""
+    return left.free_stride == 1 and left.contracted_stride == left.size
 
 
 def _shares_lines(left: Side) -> bool:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro

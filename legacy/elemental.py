@@ -8,13 +8,13 @@ defined, so that code that depends only on outer loops is emitted outside the in
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from llvmlite import ir
 
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Scope
 from .convert import bits_of, from_bits

@@ -42,6 +42,14 @@ def combine_chains(code: Code, op: Op, chains: list[ir.Value], value: ir.Value) 
     ]
 
 
+def join_chains(code: Code, op: Op, first: list[ir.Value], second: list[ir.Value]) -> list[ir.Value]:
+    """The accumulators of the values of both."""
+    b, (best, signs, invalid), (other, others, another) = code.b, first, second
+    better = b.fcmp_ordered(">" if op is Op.MAXIMUM else "<", best, other, flags=_IGNORED)
+    join = b.and_ if op is Op.MAXIMUM else b.or_
+    return [b.select(better, best, other, flags=_IGNORED), join(signs, others), b.or_(invalid, another)]
+
+
 def close_chains(code: Code, chains: list[ir.Value]) -> ir.Value:
     """The maximum or minimum; NaN if one of the values was NaN."""
     best, signs, invalid = chains

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .along import Along
 from .builder import Code, Unroll
 from .elemental import Elemental

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..planning.plan import KernelRequest
 
 

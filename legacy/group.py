@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..codegen.options import ACROSS, BARRIER, DOWN, GROUP_SPACE, STEP, GroupShape
+from ..hlo.records import dataclass
 from .builder import Code
 from .registers import BOOL, I8, I64, Register, flatten, unflatten
 from .stack import StackArray

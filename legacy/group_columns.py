@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental, Index
 from .group import LINE, Group, SharedArray

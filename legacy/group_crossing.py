@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import IndexValue
 from .elemental import Elemental, Index

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from llvmlite import ir
@@ -17,6 +16,7 @@ from ..codegen.options import GroupShape
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue
 from .convert import convert
 from .dot import accumulator_dtype, contracting_order, multiply_add, rounded, zero

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions, Grouped
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..planning.plan import KernelRequest
 from .elemental import Elemental, Index
 from .group import Group

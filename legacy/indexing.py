@@ -6,7 +6,6 @@ gather clamps its start indices, so that every slice is inside the operand; scat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
@@ -15,6 +14,7 @@ from llvmlite import ir
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import array
 from ..planning.partition import Partition
 from .builder import IndexValue, Unroll, over_columns

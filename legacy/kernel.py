@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -12,6 +11,7 @@ from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
@@ -28,6 +28,7 @@ from .elemental import Elemental, ElementRule, Index, same_order
 from .elementwise import EMIT
 from .graph import graph_of, walk
 from .group import PARAMETERS
+from .lanewise import Lanewise
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
 from .loops import nest_by_element, nest_for, takes_steps, tile_of
@@ -39,6 +40,7 @@ from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
 from .rows import emit_rows, find_rows, is_light_in_rows
 from .scratch import Scratch
+from .sort_rows import Target
 from .update import emit_update, is_update
 
 
@@ -300,7 +302,7 @@ def _scatter(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: 
 
 
 def _sort(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
-    sort.emit_sort(e, instruction, [sort.Target(leaf.pointer, leaf.shape, leaf.start) for leaf in leaves], steps)
+    sort.emit_sort(e, instruction, [Target(leaf.pointer, leaf.shape, leaf.start) for leaf in leaves], steps)
 
 
 def _run(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
@@ -347,15 +349,17 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
     if tiled is not None:
         emit_tiled_dot(e, root, tiled, group[0].pointer, None if alone else finish, steps)
     elif _HAS_COLUMNS[root.opcode](e, root):
-        _COLUMNS[root.opcode](e, root, finish, steps)
+        _COLUMNS[root.opcode](e, root, group, finish, steps)
     else:
         return False
     return True
 
 
-_COLUMNS = {
-    Op.DOT: dot.emit_column_dot,
-    Op.CONVOLUTION: convolution.emit_column_convolution,
+_COLUMNS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Callable[[Index], None], Steps | None], None]] = {
+    Op.DOT: lambda e, root, group, finish, steps: dot.emit_column_dot(e, root, finish, steps),
+    Op.CONVOLUTION: lambda e, root, group, finish, steps: convolution.emit_column_convolution(
+        e, root, finish, steps, Lanewise.of(e, group, root)
+    ),
 }
 """Opcodes that can be computed for a block of columns, followed by elementwise ops."""
 

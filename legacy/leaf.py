@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -11,6 +10,7 @@ from ..hlo.analysis.sorted_parts import part_of_sort
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape, ShapeIndex
 from ..planning.plan import KernelRequest
 from .elemental import Elemental, Index

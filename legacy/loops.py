@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from functools import partial
 from math import gcd, prod
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
@@ -41,17 +42,30 @@ SHORT = 16
 COPIES = 8
 """Copies of a loop that reads across the order of memory, at most: three or five make long transposes faster."""
 
+CROWDED = 1024
+"""Bytes of which rows of a result that lie a multiple apart share few places of the nearest cache."""
+
+TURNS = 8
+"""Rows of a result of which parts of a line, which the next positions outside them complete, are written by turns."""
+
+LEAST_SIDE = 4
+"""Of the blocks that are transposed in registers: smaller ones do not pay off."""
+
 STREAMED = 8 << 20
 """Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
 
 
-def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None = None, across: bool = False) -> None:
+def nest(
+    e: Elemental, shape: Shape, body: Body, steps: Steps | None = None, across: bool = False, long: bool = False
+) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps.
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
-    element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile.
+    element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
+    chain of operations.
     """
-    unroll = Unroll.NEVER if across else Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
+    free = Unroll.ABREAST if long else Unroll.FREELY
+    unroll = Unroll.NEVER if across else Unroll.SHORT if shape.dtype.bytes <= NARROW else free
     _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
 
 
@@ -81,7 +95,9 @@ def _nest(
             body(positions)
         return
     if steps is not None:
-        loop, places = in_order(e.code, steps, [dims[d] for d in steps.dimensions])
+        alone = all(d in steps.dimensions or dims[d] == 1 for d in order)
+        kind = unroll if alone and unroll is Unroll.ABREAST else Unroll.FREELY
+        loop, places = in_order(e.code, steps, [dims[d] for d in steps.dimensions], kind)
         loops.append(loop)
         for d, place in zip(steps.dimensions, places, strict=True):
             positions[d] = place
@@ -169,29 +185,39 @@ def nest_for(
     ]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
-    if alone is not None and len(staged) == 1 and _moves(e, roots[0]) and _may_stream(alone, shape, fast):
-        lines = Lines(e.code, alone, shape, staged[0].tile)
-
-    def tiles(_: list[IndexValue]) -> None:
-        for height in parts(shape.dims[across], TILE):
-            for width in parts(shape.dims[fast], TILE):
-                _tiles(e, positions, (across, fast), height, width, staged, body, lines)
-
+    if alone is not None and len(staged) == 1 and _moves(e, roots[0]):
+        lines = Lines(e.code, alone, shape, staged[0].tile, _may_stream(alone, shape, fast))
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
-    if steps is None or across not in steps.dimensions:
-        _nest(e, shape.dims, order, positions, tiles, steps=steps)
+    numbered = () if steps is None else steps.dimensions
+    inside: list[int] = []  # the dimension along which rows of one block follow each other
+    if lines is not None and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
+        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(e.code, shape)) else []
+
+    def rows(_: list[IndexValue], first: IndexValue = 0, size: int = shape.dims[across]) -> None:
+        for start, end, height in parts(size, TURNS if inside else TILE):
+            if not inside:
+                columns((start, end, height), first, [])
+                continue
+            loop = e.code.loop(end - start, start=start, step=height)
+            top = e.code.add(first, loop.index)
+            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top))
+            loop.close()
+
+    def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
+        for width in parts(shape.dims[fast], TILE):
+            _tiles(e, positions, (across, fast), height, width, staged, body, lines, top)
+
+    outside = [d for d in order if d not in inside]
+    if steps is None or across not in numbered:
+        _nest(e, shape.dims, outside, positions, rows, steps=steps)
         return
     block = block_of(steps.partition, shape.dims[across], TILE)
     assert block is not None
-    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in steps.dimensions], block):
-        for d, place in zip(steps.dimensions, outer, strict=False):
+    outside = [d for d in outside if d not in numbered]
+    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in numbered], block):
+        for d, place in zip(numbered, outer, strict=False):
             positions[d] = place
-
-        def row_of_tiles(_: list[IndexValue], first: IndexValue = first, size: int = size) -> None:
-            for width in parts(shape.dims[fast], TILE):
-                _tiles(e, positions, (across, fast), (0, size, size), width, staged, body, lines, first)
-
-        _nest(e, shape.dims, [d for d in order if d not in steps.dimensions], positions, row_of_tiles)
+        _nest(e, shape.dims, outside, positions, partial(rows, first=first, size=size))
 
 
 def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:
@@ -288,7 +314,8 @@ def _tiles(
     lines: Lines | None,
     top: IndexValue = 0,
 ) -> None:
-    """All tiles of one part of the two dimensions. Leaves read across them are first transposed on the stack.
+    """All tiles of one part of the two dimensions. Leaves read across them are first transposed on the stack, but what
+    only moves goes straight to the result where no line is written past the caches, and no place of them is crowded.
 
     top: what is added to the positions of the height.
     """
@@ -297,6 +324,12 @@ def _tiles(
     inner = code.loop(width[1] - width[0], start=width[0], step=width[2])
     above = code.add(top, outer.index)
     positions[across], positions[fast] = above, inner.index
+    if lines is not None and not lines.fit(width[2]) and lines.apart(across):
+        straight = Rows(lines.result, code.weighted_sum(positions, lines.shape.strides), lines.shape.strides[across])
+        if _turn(e, staged[0], positions, fast, height[2], width[2], straight):
+            inner.close()
+            outer.close()
+            return
     turned = [s for s in staged if _turn(e, s, positions, fast, height[2], width[2])]
     row = code.loop(height[2])
     column_start = inner.index
@@ -326,16 +359,33 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the rows of a turned tile go: from `start` on, `apart` elements from each other."""
+
+    result: Pointer
+    start: IndexValue
+    apart: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
-    """Writes the rows of a tile, which only moves elements, as whole lines of the result past the caches."""
+    """Writes the rows of a tile, which only moves elements, as whole lines of the result past the caches.
+
+    streams: the result is one that they may be written to.
+    """
 
     code: Code
     result: Pointer
     shape: Shape
     tile: Pointer
+    streams: bool
 
     def fit(self, width: int) -> bool:
-        return width * self.shape.dtype.bytes % LINE == 0
+        return self.streams and width * self.shape.dtype.bytes % LINE == 0
+
+    def apart(self, across: int) -> bool:
+        """Whether rows of the result do not share places of the nearest cache."""
+        return self.shape.strides[across] * self.shape.dtype.bytes % CROWDED != 0
 
     def write(self, positions: Sequence[IndexValue], start: IndexValue, width: int) -> None:
         """A row at these positions. start: its place in the tile."""
@@ -364,26 +414,41 @@ def _may_stream(result: Pointer, shape: Shape, fast: int) -> bool:
 
 
 def _lanes(code: Code, shape: Shape) -> int:
-    """The side of the blocks that are transposed in registers. Below 4 this does not pay off; above 8, rows that lie a
-    power of two apart are more lines than a set of the nearest cache holds, which narrow elements make up for.
+    """The side of the blocks that are transposed in registers. Above 8, rows that lie a power of two apart are more
+    lines than a set of the nearest cache holds, which narrow elements make up for.
     """
     most = 16 if shape.dtype.bytes <= NARROW else 8
     return 0 if shape.dtype.is_complex else min(most, code.vector_bits // max(32, 8 * shape.dtype.bytes))
 
 
-def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: int, width: int) -> bool:
+def _turn(
+    e: Elemental,
+    s: Staged,
+    start: list[IndexValue],
+    fast: int,
+    height: int,
+    width: int,
+    straight: Rows | None = None,
+) -> bool:
     """Copy the leaf's part of a tile so that the tile's rows are adjacent; the last blocks of a side that they do not
     divide lie further back, over those before them. False if a side is shorter than a block.
+
+    straight: where the rows are written instead of the tile, block after block along them: whole lines if vectors are.
     """
-    code, c, leaf, tile = e.code, s.crossing, s.crossing.leaf, s.tile
+    code, c, leaf = e.code, s.crossing, s.crossing.leaf
     dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
+    if straight is not None and code.vector_bits >= 8 * LINE:
+        lanes = max(lanes, LINE // dtype.bytes if dtype.bytes > NARROW else 0)
+    while lanes > max(LEAST_SIDE, min(height, width)):
+        lanes //= 2
     if height < lanes or width < lanes:
         return False
     stride = leaf.shape.strides[c.roles.index(fast)]
     corner = code.weighted_sum([start[r] for r in c.roles], leaf.shape.strides)
     vector = ir.VectorType(memory_type(dtype), lanes)
-    columns = code.loop(width, step=lanes)
+    columns = code.loop(width, step=lanes) if straight is None else None
     rows = code.loop(height, step=lanes)
+    columns = columns or code.loop(width, step=lanes)
     left = code.minimum(columns.index, width - lanes) if width % lanes else columns.index
     upper = code.minimum(rows.index, height - lanes) if height % lanes else rows.index
     source = code.add(corner, code.add(code.multiply(left, stride), upper))
@@ -391,12 +456,13 @@ def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: i
         code.b.load(address(code, e.leaves[leaf], dtype, code.add(source, k * stride)), typ=vector, align=dtype.bytes)
         for k in range(lanes)
     ]
-    target = code.add(code.multiply(upper, width), left)
+    to = straight or Rows(s.tile, 0, width)
+    target = code.add(to.start, code.add(code.multiply(upper, to.apart), left))
     for k, register in enumerate(transposed(code, block)):
-        place = address(code, tile, dtype, code.add(target, k * width))
+        place = address(code, to.result, dtype, code.add(target, k * to.apart))
         code.b.store(register, place, align=dtype.bytes)
-    rows.close()
-    columns.close()
+    for loop in (rows, columns) if straight is None else (columns, rows):
+        loop.close()
     return True
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction, Literal
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue
 from .convert import wrap_integer
 from .registers import BOOL, I8, I32, NATIVE_FLOAT, Register, memory_type, real_constant

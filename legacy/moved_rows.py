@@ -5,19 +5,19 @@ together fill the last cache, where a line would be read to be written over.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
 from .memory import LINE, Pointer, address
 from .registers import I32, memory_type
 
-LARGEST_KEPT = 8 << 20
+LARGEST_KEPT = 16 << 20
 """Bytes of a result up to which it is written through the caches."""
 
 MANY = 4 << 20

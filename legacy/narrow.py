@@ -5,12 +5,12 @@ an LLVM type.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Code
 from .real import Real
 from .registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64, splat
@@ -57,6 +57,11 @@ FORMATS: dict[DType, Format] = {
 NARROW = frozenset({DType.F16, DType.BF16, DType.F8E8M0FNU, *FORMATS})
 """Floats that are computed in f32."""
 
+LOST = 40
+"""The lowest bit of an f64 that stays where it becomes a narrow float. f16 needs two bits more than its own, and a
+subnormal f32 must hold what decides about one of bf16.
+"""
+
 
 def decode(code: Code, dtype: DType, value: V) -> V:
     """Storage bits → the register for arithmetic: f32 for narrow floats, the value itself otherwise."""
@@ -93,20 +98,24 @@ def encode(code: Code, dtype: DType, value: V) -> V:
 
 
 def to_single_odd(code: Code, value: V) -> V:
-    """f64 → f32, rounded to odd, so that a second rounding to a narrow float gives the correctly rounded result."""
+    """f64 → f32, rounded to odd, so that a second rounding to a narrow float gives the correctly rounded result.
+
+    The bits below bit LOST count as one: added to ones, they carry into it unless they are zeros.
+    """
     b = code.b
-    r = Real(code, 32)
-    single = b.fptrunc(value, FLOAT)
-    back = r.wider(single)
-    bits = r.to_bits(single)
-    inexact = b.fcmp_ordered("!=", back, value)
-    even = b.icmp_signed("==", b.and_(bits, I32(1)), I32(0))
-    d = Real(code, 64)
-    too_small = d.compare("<", d.abs(back), d.abs(value))
-    moved = b.select(too_small, b.add(bits, I32(1)), b.sub(bits, I32(1)))
-    overflowed = r.is_infinite(single)
-    adjust = b.and_(b.and_(inexact, even), b.xor(overflowed, ir.IntType(1)(1)))
-    return r.from_bits(b.select(adjust, moved, bits))
+    bits, low = b.bitcast(value, I64), I64((1 << LOST) - 1)
+    folded = b.and_(b.or_(bits, b.add(b.and_(bits, low), low)), I64(-(1 << LOST)))
+    return b.fptrunc(b.bitcast(folded, DOUBLE), FLOAT)
+
+
+def half_of_half(code: Code, value: V) -> V:
+    """f16 → f8e5m2, which has the exponent of f16 and the upper bits of its mantissa."""
+    b = code.b
+    bits = b.bitcast(value, I16)
+    upper = b.lshr(bits, I16(8))
+    rounded = b.lshr(b.add(b.add(bits, I16(0x7F)), b.and_(upper, I16(1))), I16(8))
+    is_nan = b.icmp_unsigned(">", b.and_(bits, I16(0x7FFF)), I16(0x7C00))
+    return b.trunc(b.select(is_nan, b.or_(upper, I16(2)), rounded), I8)
 
 
 def _encode_bfloat(code: Code, value: V) -> V:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll, over_columns
 from .registers import I32, Register, flatten, poison, real_constant, splat, unflatten
 from .stack import alloca
@@ -127,6 +127,12 @@ class PartialArrays:
         for (slot, _), register in zip(self._slots(place), registers, strict=True):
             self.code.b.store(register, slot)
 
+    def get_vector(self, place: IndexValue, lanes: int) -> ir.Value:
+        """The innermost partial sums of one quantity at neighbouring places."""
+        (space,), (type_,) = self.levels[self.depth], self.types
+        slot = self._at(space, type_, place)
+        return self.code.b.load(slot, typ=_vector(type_, lanes), align=_alignment(type_, lanes & -lanes))
+
     def put_vector(self, place: IndexValue, vector: ir.Value, add: bool) -> None:
         """Set the innermost partial sums of one quantity at neighbouring places, or add to them."""
         b, (space,), (type_,) = self.code.b, self.levels[self.depth], self.types
@@ -178,7 +184,7 @@ class PartialArrays:
             least = min(lanes, WIDEST // _bytes(type_)) if end * _bytes(type_) <= LINE_BYTES else lanes
             yield from ((place, least) for place in range(0, end, least))
             return
-        loop = self.code.loop(end, step=lanes, unroll=Unroll.NEVER if lanes > 1 else over_columns(end))
+        loop = self.code.loop(end, step=lanes, unroll=Unroll.DONE if lanes > 1 else over_columns(end))
         yield loop.index, lanes
         loop.close()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 
@@ -29,9 +29,11 @@ class Steps:
         return self.partition.dimensions
 
 
-def in_order(code: Code, steps: Steps, sizes: Sequence[int]) -> tuple[Loop | Once, list[IndexValue]]:
+def in_order(
+    code: Code, steps: Steps, sizes: Sequence[int], unroll: Unroll = Unroll.FREELY
+) -> tuple[Loop | Once, list[IndexValue]]:
     """(A loop over the steps, the positions along the steps' dimensions, which have these sizes)."""
-    loop = code.between(steps.begin, steps.end)
+    loop = code.between(steps.begin, steps.end, unroll=unroll)
     return loop, list(code.split(loop.index, sizes, list(reversed(range(len(sizes))))))
 
 

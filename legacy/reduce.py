@@ -19,12 +19,22 @@ from .builder import Code, IndexValue, Unroll, over_columns
 from .column_run import emit_columns_of_run
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
-from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
+from .extremum import (
+    close_chains,
+    close_pair,
+    combine_chains,
+    combine_rows,
+    is_long,
+    join_chains,
+    open_chains,
+    open_pair,
+)
 from .extremum_run import Run, first_of_run
 from .fetch import fetch, streams_of
 from .linear import is_linear
 from .memory import LINE
 from .narrow import NARROW, decode, encode
+from .overlapping import piece_of, reduce_overlapping
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .ranges import Steps, column_blocks, columns_fit
 from .registers import Register
@@ -69,6 +79,11 @@ class Reducer:
             return False
         return self.in_single or self.dtypes[0] in (DType.F32, DType.F64) or self.dtypes[0].is_complex
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether it adds up floats as they are."""
+        return self.simple is not None and self.simple.opcode is Op.ADD and self.dtypes[0] in (DType.F32, DType.F64)
+
     def _is_float_extremum(self) -> bool:
         wide = self.in_single or self.dtypes[0] in (DType.F32, DType.F64)
         return wide and self.simple is not None and self.simple.opcode in (Op.MAXIMUM, Op.MINIMUM)
@@ -104,11 +119,6 @@ class Reducer:
         assert self.simple is not None
         return list(combine_chains(self.code, self.simple.opcode, list(chains), value))
 
-    def combine_pair(self, pair: Sequence[Register], value: Register) -> list[Register]:
-        """Those of one of its lanes after a value."""
-        assert self.simple is not None
-        return list(combine_rows(self.code, self.simple.opcode, list(pair), self.widened([value])))
-
     def run(self, first: ir.Value, count: int, ahead: bool = False) -> ir.Value:
         """The extremum of `count` elements in memory, by the function that kernels share. ahead: what follows is
         fetched.
@@ -122,6 +132,13 @@ class Reducer:
         assert self.simple is not None
         root = SINGLE[self.simple.opcode] if self.in_single else self.simple
         return [EMIT[root.opcode](self.code, root, first[0], second[0])]
+
+    def merge(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
+        """The accumulators of a simple reduction of the values of both."""
+        assert self.simple is not None
+        if self.in_chains:
+            return join_chains(self.code, self.simple.opcode, list(first), list(second))
+        return self.join(first, second)
 
     def result(self, values: list[Register]) -> Register:
         return tuple(values) if self.instruction.shape.is_tuple else values[0]
@@ -143,6 +160,9 @@ FEWEST_VECTORS, UNROLLABLE = 16, 64
 """Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024. Up to
 the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
 """
+
+LANED = 128
+"""Elements along memory from which on a maximum is in the lanes of lines, which are combined once at the end."""
 
 SHORT = 32
 """Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""
@@ -187,10 +207,14 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     run = _run_of(reducer, along) if reducer.in_chains else None
     if run is not None:
         return reducer.result(reducer.close(reducer.combine_chains(reducer.open(values), run)))
-    if reducer.in_chains and along.ahead(1) is not None:
+    if reducer.in_chains and along.sizes[-1] >= LANED and along.ahead(1) is not None:
         return (yield from _reduce_in_lanes(reducer, values, along))
     code.walks = code.walks or reducer.length >= SHORTEST
     accumulators = reducer.open(values)
+    piece = piece_of(e, reducer.operands[0], reducer.simple.opcode, along) if reducer.simple else None
+    if piece is not None:
+        reduced = yield from reduce_overlapping(reducer, accumulators, along, piece)
+        return reducer.result(reducer.close(reduced))
     if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
         return (yield from _reduce_flat(e, reducer, accumulators))
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
@@ -238,13 +262,13 @@ def _run_of(reducer: Reducer, along: Along) -> ir.Value | None:
 
 def _reduce_in_lanes(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
     """A maximum or minimum along the memory of large arrays, which are fetched ahead, in the lanes of lines."""
-    code = reducer.code
-    code.walks = True
-    (first,) = reducer.widened(inits)
+    code, simple = reducer.code, reducer.simple
+    code.walks, (first,) = True, reducer.widened(inits)
+    assert simple is not None
     lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
     for pair in lanes.steps(along.ahead(lanes.width)):
         value = yield reducer.operands[0], along.place(lanes.positions)
-        lanes.put(reducer.combine_pair(pair, value))
+        lanes.put(combine_rows(code, simple.opcode, list(pair), reducer.widened([value])))
     loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
     best = close_pair(code, lanes.read(loop.index))
     return reducer.result(reducer.close(loop.close(reducer.combine_chains(loop.carried, best))))
@@ -379,13 +403,14 @@ def emit_column_reduce(
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     reducers = ColumnReducers(e, instructions, source.dims[fastest])
     few = source.dims[fastest] < LONG_ROW and source.size > SMALL
-    code.lean = not few and all(r.in_parts or r.in_pairs for r in reducers.all)
+    small = source.size <= SMALL
+    code.lean = not few and all(r.in_parts or r.in_pairs or (small and r.is_sum) for r in reducers.all)
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
     inside = [] if steps is None else [kept[d] for d in steps.dimensions]
     for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
-        column = code.loop(block)
+        column = code.loop(block, unroll=_over_many(code, block))
         positions[fastest] = code.add(start, column.index)
         index = Index.at(code, result, [positions[d] for d in kept])
         reducers.bind(column.index, index)
@@ -408,7 +433,7 @@ def _accumulate(
     # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
     # reorder what rows give, vectors of rows, with gathers.
     whole = not all(reducer.in_parts for reducer in reducers.all)
-    unroll = Unroll.FREELY if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
+    unroll = _over_many(code, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
     ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
     columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
@@ -445,6 +470,11 @@ def _accumulate(
         reducers.write(at, accumulators)
         column.close()
         line.close()
+
+
+def _over_many(code: Code, block: int) -> Unroll:
+    """The mode of a loop over columns. What they add up is in memory after few passes, so copies would gain nothing."""
+    return Unroll.NEVER if code.lean and block > UNROLLABLE else Unroll.FREELY
 
 
 def row_passes(

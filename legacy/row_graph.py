@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .leaf import WHOLE
 from .update import is_update

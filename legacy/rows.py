@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from ..hlo.records import dataclass
 from ..planning.plan import KernelRequest
 from ..planning.scratch import ON_STACK
 from .builder import Code

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.partition import Partition
@@ -23,12 +23,13 @@ from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .helper import call, declared
 from .indexing import refuse
-from .memory import Pointer, address
+from .memory import address
 from .ranges import Steps, loops_over
 from .registers import BOOL, I8, I64, POINTER, Register
 from .scratch import Scratch
 from .sort_order import KeyOrder, key_order, structure
-from .sort_rows import OperandRow, OperandRows, at_starts
+from .sort_rows import OperandRow, OperandRows, Target, at_starts
+from .sort_side import SideBySide, tile_of
 
 RUN = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
@@ -46,15 +47,6 @@ that is done in vectors.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The destination and layout of a sorted operand: the whole of each row, or the part from element `start` on."""
-
-    pointer: Pointer
-    shape: Shape
-    start: int
-
-
 def takes_steps(instruction: Instruction, partition: Partition) -> bool:
     """Whether `emit_sort` can compute some of the steps: some of the rows."""
     return instruction.dimensions[0] not in partition.dimensions
@@ -64,6 +56,11 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target],
     """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
+    keys = None if code.by_element else key_order(instruction.attributes["to_apply"])
+    tile = tile_of(instruction, keys, e.scratch.size) if keys is not None else None
+    if keys is not None and tile is not None:
+        SideBySide(e, instruction, keys, tile, results).emit(steps)
+        return
     way = _way(e, instruction, results)
     inside = () if steps is None else steps.dimensions
     order = [d for d in reversed(shape.minor_to_major) if d != dimension]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -12,6 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import COSMETIC_ATTRIBUTES
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .convert import bits_of
 from .elemental import Elemental
 from .elementwise import EMIT

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue
 from .memory import Pointer, load, store
@@ -30,6 +30,15 @@ class OperandRow:
 
 OperandRows = Sequence[OperandRow]
 """One row per operand, all of one length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The destination and layout of a sorted operand: the whole of each row, or the part from element `start` on."""
+
+    pointer: Pointer
+    shape: Shape
+    start: int
 
 
 def at_starts(rows: OperandRows, starts: Sequence[Register]) -> list[OperandRow]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from llvmlite import ir
@@ -11,6 +10,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .along import Along
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental

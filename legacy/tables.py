@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from fractions import Fraction
 
 from llvmlite import ir
 
+from ..hlo.records import dataclass
 from .builder import Code
 from .registers import DOUBLE, I64, real_constant
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from . import half
 from .builder import Code
 from .convert import wrap_integer

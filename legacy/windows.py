@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..hlo.attributes import ConvolutionDims, Window
 from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
 from .builder import Code, IndexValue
 
 BATCH, GROUP, OUT, SPATIAL = 0, 1, 2, 3

@@ -6,13 +6,13 @@ A program is a `func.func` with lhlo.program. A module whose only function is a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
 
 from ..hlo.errors import Location, VerificationError
 from ..hlo.ir import Literal
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape, tuple_shape
 from ..planning.allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .attributes import value_of

@@ -6,13 +6,13 @@ Text is faster than building one op at a time through the Python bindings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from mlir import ir
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, shape_to_text
 from ..planning.plan import KernelRequest
 from .attributes import attributes_text, text_of_string

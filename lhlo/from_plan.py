@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, array, shape_to_text
 from ..planning.kernels import NO_ARGUMENT
 from ..planning.plan import (

@@ -7,7 +7,6 @@ gives that array; any other read goes through bytes (u8), so views that change t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..hlo.attributes import SliceDim
 from ..hlo.dtypes import DType
 from ..hlo.ir import NO_ATTRIBUTES, Computation, Instruction, Literal
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, array, tuple_shape
 from ..planning.plan import BufferSlice
 

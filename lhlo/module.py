@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 
 from mlir import ir
 
+from ..hlo.records import dataclass
 from .guard import seal
 
 

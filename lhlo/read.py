@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -11,6 +10,7 @@ from mlir import ir
 from ..hlo.errors import Location, VerificationError
 from ..hlo.ir import Literal
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .attributes import attributes_of, value_of
 from .literals import literal_of

@@ -5,9 +5,8 @@ Fixed ops take memref operands. Mixed ops list any number of memrefs in their la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 
 INT, FLAG, STRING, LIST, ELEMENTS = "integer", "integer", "string", "dense_array", "dense_int_or_fp_elements"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -13,6 +12,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
+from ..hlo.records import replace
 from ..planning.plan import KernelRequest
 from .flags import OLD, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
 from .names import HOST

@@ -12,7 +12,6 @@ from ..hlo.ir import Module
 from .choose import emit_for
 from .flags import LEDGER, OTHERS, Flags
 from .programs import plan_of
-from .xla_programs import compile_xla, xla_program
 
 if TYPE_CHECKING:
     from ..backends.host.ahead import AheadOptions
@@ -27,6 +26,8 @@ def compile_module(module: Module, flags: Flags | None = None, options: CompileO
 
     flags, options = flags or Flags.parse(LEDGER), options or CompileOptions()
     if flags.xla:
+        from .xla_programs import compile_xla
+
         return compile_xla(Program(module.name, print_module(module), module), flags, options)
     compiler, watch = HostCompiler(), Stopwatch()
     with watch.measure("verify"):
@@ -45,6 +46,8 @@ def compile_program(
     """Compile a loaded program: by its own plan if it has one (LHLO), else as `compile_module` does."""
     flags = flags or Flags.parse(LEDGER)
     if flags.xla:
+        from .xla_programs import compile_xla
+
         return compile_xla(program, flags, options or CompileOptions())
     plan = plan_of(program)
     if plan is None:
@@ -56,6 +59,8 @@ def emitters_of(program: Program, flags: Flags, options: CompileOptions | None =
     """The emitters with which `compile_program` compiles a program."""
     if not flags.xla:
         return emit_for(flags)
+    from .xla_programs import xla_program
+
     return xla_program(program, flags.xla, (options or CompileOptions()).cache is not None).emit_for(flags)
 
 

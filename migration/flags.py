@@ -10,10 +10,8 @@ are the default wherever no flags are given, and what rules without a first word
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..hlo.dtypes import BY_NAME as DTYPES
 from ..hlo.dtypes import DType
@@ -22,6 +20,7 @@ from ..hlo.opcodes import BY_NAME as OPCODES
 from ..hlo.opcodes import Op
 from ..hlo.opset import opcodes
 from ..hlo.opset_rows import Family
+from ..hlo.records import dataclass
 from .names import BACK_ENDS, HOST, OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
 from .units import CLASSES, ELEMENTAL, UNITS
 
@@ -202,6 +201,8 @@ def _stack(word: str, text: str) -> str:
 
 
 def _near(word: str, known: Iterable[str], listed: str = "") -> str:
+    import difflib
+
     near = difflib.get_close_matches(word, list(known), 1)
     if near:
         return f"did you mean {near[0]!r}?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..hlo.records import dataclass
 
 STACK_NAMES = ("legacy", "mlir")
 SHADOW = "shadow"

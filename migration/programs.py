@@ -15,8 +15,6 @@ from ..formats.program import load_program as load
 from ..formats.text.printer import print_module
 from ..hlo.errors import InputError, Location, ParseError, TestbedError
 from ..planning.plan import Plan
-from ..xla_kernels.folder import is_dump, one_module
-from .xla_programs import XlaProgram, as_program, read_program
 
 if TYPE_CHECKING:
     from ..lhlo.module import LhloModule
@@ -34,8 +32,13 @@ def load_program(spec: str) -> Program:
     Raises InputError, ParseError or VerificationError with the place.
     """
     path = Path(spec)
-    if spec != "-" and not source_file(path).is_file() and is_dump(path):
-        return as_program(read_program(one_module(path)))
+    if spec != "-" and not source_file(path).is_file():
+        from ..xla_kernels.folder import is_dump, one_module
+
+        if is_dump(path):
+            from .xla_programs import as_program, read_program
+
+            return as_program(read_program(one_module(path)))
     return load(spec, load_any)
 
 
@@ -82,11 +85,13 @@ def is_lhlo(data: bytes, file: str) -> bool:
 
 def plan_of(program: Program) -> Plan | None:
     """The plan that an LHLO file fixes; None for a program whose plan the planner makes, also of a module of XLA's."""
+    if program.plan is None or isinstance(program.plan, Plan):
+        return program.plan
+    from .xla_programs import XlaProgram  # loads a room that few programs need
+
     if isinstance(program.plan, XlaProgram):
         return None
-    if program.plan is not None and not isinstance(program.plan, Plan):
-        raise InputError(f"{program.name}: not a plan: {type(program.plan).__name__}")
-    return program.plan
+    raise InputError(f"{program.name}: not a plan: {type(program.plan).__name__}")
 
 
 def at_file(error: TestbedError, file: str) -> TestbedError:

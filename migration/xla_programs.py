@@ -11,7 +11,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from ..hlo.errors import InputError, UnsupportedError
 from ..hlo.ir import Instruction, Module
 from ..hlo.library.calls import is_sealed
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field, replace
 from ..planning.plan import Plan
 from ..xla_kernels.beside import Beside
 from ..xla_kernels.emission import Code, XlaEmitter

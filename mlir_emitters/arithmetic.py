@@ -51,6 +51,7 @@ class Types:
                 "#llvm.loop_annotation<unroll = <disable = true>, interleave = <count = 1 : i32>>"
             )
         }
+        self.abreast = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<interleave = <count = 4 : i32>>")}
         self.twice = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<unroll = <count = 2 : i32>>")}
         self.done = {
             "loop_annotation": ir.Attribute.parse(
@@ -95,7 +96,7 @@ class Arithmetic:
         self.globals: set[str] = set()
         self.helpers: dict[str, Any] = {}  # functions of modules of their own that are called: name → what they do
         self.hints = True  # whether loops have annotations
-        self.vectors = False  # whether there are operations of the vector dialect
+        self.vectors = set[str]()  # the operations of the vector dialect, by name
         self.loops = 0  # that were opened
         self.shares = False  # whether functions that kernels share compute the products of the kernel, or its sums
         self.lean = False  # whether few of LLVM's passes are enough for its loops
@@ -121,7 +122,8 @@ class Arithmetic:
         attributes: dict[str, ir.Attribute] | None = None,
         regions: int = 0,
     ) -> ir.Operation:
-        self.vectors |= name.startswith("vector.")
+        if name.startswith("vector."):
+            self._note(name, results, operands)
         return ir.Operation.create(
             name,
             results=results,
@@ -140,7 +142,8 @@ class Arithmetic:
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> Value:
         """Create a one-result operation. type: of the result; None for the first operand's type."""
-        self.vectors |= name.startswith("vector.")
+        if name.startswith("vector."):
+            self._note(name, [operands[0].type if type is None else type], operands)
         return ir.Operation.create(
             name,
             results=[operands[0].type if type is None else type],
@@ -149,6 +152,13 @@ class Arithmetic:
             loc=self.location,
             ip=self.ip,
         ).result
+
+    def _note(self, name: str, results: Sequence[ir.Type], operands: Sequence[Value]) -> None:
+        """Remember an operation of the vector dialect: its name, if it is of plain vectors, made of scalars or so."""
+        given = [t for x in operands if isinstance(t := x.type, ir.VectorType)]
+        made = [t for t in results if isinstance(t, ir.VectorType)]
+        plain = all(t.rank == 1 for t in (*given, *made)) and not (given and name == "vector.broadcast")
+        self.vectors.add(name if plain else f"{name} of vectors")
 
     def constant(self, value: float | int, type: ir.Type) -> Value:
         """A scalar constant, created once per function, in its entry block."""
@@ -192,7 +202,8 @@ class Arithmetic:
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> Value:
         """A one-result operation in the function's entry block, where constants are."""
-        self.vectors |= name.startswith("vector.")
+        if name.startswith("vector."):
+            self._note(name, [type], operands)
         return ir.Operation.create(
             name, results=[type], operands=operands, attributes=attributes, loc=self.location, ip=self._constant_ip
         ).result

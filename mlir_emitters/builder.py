@@ -29,6 +29,7 @@ class Unroll(Enum):
     DONE = enum.auto()  # not at all, nor made of vectors: those are there
     TWICE = enum.auto()  # two copies of the body, also if the number of iterations is unknown
     LEAN = enum.auto()  # one vector at a time, not interleaved either: for loops that run seldom
+    ABREAST = enum.auto()  # four vectors side by side: for long chains, whose operations wait for one another
     SCALAR = enum.auto()  # not vectorised: in a tile, vectors along the dimension that crosses memory gather or scatter
 
 
@@ -166,6 +167,7 @@ class Builder(Memory):
         t = self.types
         annotations = {
             Unroll.LEAN: t.lean,
+            Unroll.ABREAST: t.abreast,
             Unroll.NONE: t.rolled,
             Unroll.TWICE: t.twice,
             Unroll.DONE: t.done,

@@ -246,7 +246,7 @@ class ColumnReduction:
     def _block(self, index: dict[int, Index], start: Index, size: int) -> None:
         b = self.b
         initials = [[self.e.value(x, ()) for x in initials_of(node)] for node in self.nodes]
-        with b.loop(0, size) as loop:
+        with b.loop(0, size, unroll=self._over(size)) as loop:
             for slots, values in zip(self.accumulators, initials, strict=True):
                 slots.write(loop.index, slots.opened(values))
         spilled = list(compress(self.accumulators, self.spills))
@@ -273,9 +273,9 @@ class ColumnReduction:
 
         sizes = [self.node.inputs[0].dims[d] for d in self.rows]
         limit = self.limit if spilled else math.prod(sizes)
-        unroll = Unroll.NONE if all(self.sums) or self.ahead else Unroll.ANY
-        Blocks(b, sizes, self.together, limit, spill, unroll).emit(whole, rest)
-        with b.loop(0, size) as loop:
+        around = Unroll.NONE if all(self.sums) or self.ahead else Unroll.ANY
+        Blocks(b, sizes, self.together, limit, spill, around).emit(whole, rest)
+        with b.loop(0, size, unroll=self._over(size)) as loop:
             place = dict(index)
             place[self.column] = b.add(start, loop.index)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
@@ -284,6 +284,10 @@ class ColumnReduction:
                 for value, buffer in zip(found, slots.node.outputs, strict=True):
                     b.remember((buffer, kept, False), rounded(self.e, buffer, value))
             self.finish(kept)
+
+    def _over(self, size: int, otherwise: Unroll = Unroll.ANY) -> Unroll:
+        """Of a loop over columns. After few passes accumulators are in memory anyway, and copies are only code."""
+        return Unroll.NONE if self.b.lean and size > UNROLLABLE else otherwise
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
@@ -305,7 +309,7 @@ class ColumnReduction:
     ) -> None:
         """Combine a few rows of neighbouring columns, from the `first` of a block on."""
         b = self.b
-        with b.loop(0, size, unroll=_over_columns(size, all(self.sums))) as loop:
+        with b.loop(0, size, unroll=self._over(size, _over_columns(size, all(self.sums)))) as loop:
             column = b.add(first, loop.index)
             values = [slots.read(column) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row

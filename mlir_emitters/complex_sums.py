@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type

@@ -1,16 +1,32 @@
-"""concatenate at a kernel's root: one nest per operand, so that no element needs to select its operand."""
+"""concatenate at a kernel's root: one nest per operand, so that no element needs to select its operand; or one nest for
+all that interleaves them, if each has few neighbours in memory.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from ..hlo.opclasses import EXPENSIVE
+from ..hlo.opcodes import Op
+from ..hlo.records import replace
 from ..planning.partition import Partition
-from .builder import Index
+from .builder import Index, Unroll
 from .elemental import Elemental
-from .graph import Buffer, Node
+from .graph import Buffer, Node, reachable
 from .loops import with_loops
 from .ranges import Steps
 from .regions import boxes_of
+
+WIDEST = 8
+"""Neighbours in memory that LLVM interleaves at most."""
+
+LONGEST = 32
+"""Bytes of them. A few more of 8 bytes, and LLVM makes gathers and scatters with AVX-512: slower than a nest each."""
+
+
+CHAIN, LEAST_ROWS = 60, 1 << 10
+"""Operations of a row, and rows, from which on four vectors of rows are computed side by side."""
 
 
 def takes_steps(node: Node, result: Buffer, partition: Partition) -> bool:
@@ -29,6 +45,9 @@ def emit_concatenate(
         return False
     result = targets[0][1]
     (d,) = node.attributes["dimensions"]
+    if _is_short_row(node, result, d):
+        _interleave(e, node, result, d, steps)
+        return True
     start = 0
     for source in node.inputs:
 
@@ -39,3 +58,34 @@ def emit_concatenate(
             with_loops(b, source, write, steps)
         start += source.dims[d]
     return True
+
+
+def _is_short_row(node: Node, result: Buffer, d: int) -> bool:
+    """Whether the operands have few neighbours in memory together, and those with several are little code."""
+    count = result.dims[d]
+    if result.strides[d] != 1 or count > WIDEST or count * result.dtype.bytes > LONGEST:
+        return False
+    return all(x.dims[d] < 2 or _is_short(x) for x in node.inputs)
+
+
+def _is_short(source: Buffer) -> bool:
+    """Whether an element is little code, which interleaving copies for each neighbour."""
+    loops = (Op.CONVOLUTION, Op.DOT)
+    return not any(x.bodies or x.opcode in EXPENSIVE or x.opcode in loops for x in reachable([source]))
+
+
+def _interleave(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps | None) -> None:
+    """One nest over all dimensions but that of the concatenation: apart, each operand would pass over all the lines of
+    the result, with a gap after every few elements.
+    """
+
+    def write(index: tuple[Index, ...]) -> None:
+        places = [(x, (*index[:d], k, *index[d + 1 :])) for x in node.inputs for k in range(x.dims[d])]
+        values = [e.value(source, at, raw=True) for source, at in places]
+        for k, value in enumerate(values):
+            e.store(result, (*index[:d], k, *index[d + 1 :]), value)
+
+    rows = replace(result.shape, dims=(*result.dims[:d], 1, *result.dims[d + 1 :]))
+    over = Buffer(rows)
+    chained = math.prod(rows.dims) >= LEAST_ROWS and sum(1 for _ in reachable(node.inputs)) >= CHAIN
+    with_loops(e.b, over, write, steps, unroll=Unroll.ABREAST if chained else None)

@@ -6,8 +6,24 @@ from mlir import ir
 
 from ..hlo.dtypes import DType
 from .builder import Builder, Value
-from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, raw_type, round_to, working_type, wrap_small
+from .elements import (
+    NARROW,
+    ROUNDED,
+    SMALL_INTEGERS,
+    FloatFormat,
+    Scalar,
+    decode,
+    raw_type,
+    round_to,
+    working_type,
+    wrap_small,
+)
 from .graph import Node
+
+KEPT = 14
+"""Bits of the mantissa of an f64 that a float of at most 11 bits is rounded from."""
+BEYOND = 1 << 17
+"""More than the largest number of f16, and of all floats of a byte but f8e8m0fnu."""
 
 
 def convert(b: Builder, node: Node, x: Scalar) -> Scalar:
@@ -36,6 +52,11 @@ def convert_to(b: Builder, source: DType, target: DType, x: Scalar) -> Scalar:
 def _real(b: Builder, source: DType, target: DType, x: Value) -> Value:
     if source is target:
         return x
+    if source in NARROW and target in (DType.PRED, DType.F16) and (code := b.recall(("code", source, x))) is not None:
+        if target is DType.PRED:
+            return _nonzero_code(b, NARROW[source], code)
+        if source is DType.F8E5M2:  # the upper half of an f16
+            return b.extend(b.bitcast(b.binary("shli", b.extui(code, b.types.i16), 8), b.types.f16))
     if target is DType.PRED:
         by_bits = source in ROUNDED and source is not DType.F8E8M0FNU  # its smallest number is a subnormal f32
         return _nonzero_bits(b, x) if by_bits else _nonzero(b, x)
@@ -44,6 +65,12 @@ def _real(b: Builder, source: DType, target: DType, x: Value) -> Value:
     if target.is_float:
         return _integer_to_float(b, source, target, x)
     return _integer_to_integer(b, source, target, x)
+
+
+def _nonzero_code(b: Builder, format: FloatFormat, code: Value) -> Value:
+    """Whether the number of a code is not zero. Where -0 has none, its code is NaN."""
+    magnitude = code if format.negative_zero_is_nan else b.binary("andi", code, format.sign_bit - 1)
+    return b.compare_integers("ne", magnitude, b.like(0, code))
 
 
 def _nonzero_bits(b: Builder, x: Value) -> Value:
@@ -67,7 +94,21 @@ def _float_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value
         return _power_below(b, x, round_to(b, target, narrow_f64(b, x)))
     if source is DType.F64:
         x = narrow_f64(b, x) if target in ROUNDED else b.truncate(x, b.types.f32)
+    if source is DType.F16 and target is DType.F8E5M2:
+        return _upper_half(b, x)
     return round_to(b, target, x) if target in ROUNDED else x
+
+
+def _upper_half(b: Builder, x: Value) -> Value:
+    """f16 to f8e5m2, by the bits of f16. It, too, is noted as the code of the number."""
+    t = b.types
+    bits = b.bitcast(b.truncate(x, t.f16), t.i16)
+    up = b.binary("addi", b.binary("addi", bits, b.binary("andi", b.binary("shrui", bits, 8), 1)), 0x7F)
+    picked = b.select(b.is_nan(x), b.binary("ori", bits, 0x200), up)
+    raw = b.trunci(b.binary("shrui", picked, 8), t.i8)
+    rounded = decode(b, DType.F8E5M2, raw)
+    assert not isinstance(rounded, tuple)
+    return rounded
 
 
 def _least_extended(b: Builder, x: Value) -> Value:
@@ -87,18 +128,15 @@ def _power_below(b: Builder, x: Value, rounded: Value) -> Value:
 def narrow_f64(b: Builder, x: Value) -> Value:
     """Round f64 to f32 so that a second rounding to a narrower type gives the correctly rounded result.
 
-    The lost bits are merged into the last bit (round to odd).
+    What does not stay of the mantissa makes its last bit odd. So few bits stay that f32 holds them, also of the
+    subnormals among which bf16's smallest lie.
     """
     t = b.types
-    near = b.truncate(x, t.f32)
-    back = b.extend(near)
-    bits = b.bitcast(near, t.i32)
-    # Truncate towards zero, then set the last bit if anything was lost.
-    too_far = b.compare("ogt", b.absf(back), b.absf(x))
-    toward_zero = b.select(too_far, b.binary("subi", bits, 1), bits)
-    odd = b.binary("ori", toward_zero, 1)
-    inexact = b.compare("one", back, x)
-    return b.bitcast(b.select(inexact, odd, bits), t.f32)
+    lost = (1 << (52 - KEPT)) - 1
+    bits = b.bitcast(x, t.i64)
+    negative = b.binary("subi", b.like(0, bits), b.binary("andi", bits, lost))  # bits above are set unless it is zero
+    last = b.binary("andi", negative, lost + 1)
+    return b.truncate(b.bitcast(b.binary("ori", b.binary("andi", bits, ~lost), last), t.f64), t.f32)
 
 
 def _float_to_integer(b: Builder, target: DType, x: Value) -> Value:
@@ -120,12 +158,21 @@ def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Val
     name = "arith.sitofp" if source.is_signed else "arith.uitofp"
     if target is DType.F64:
         return b.op(name, x, type=b.types.f64)
+    if source.bits > 24 and (target is DType.F16 or target in NARROW):
+        return round_to(b, target, b.op("arith.sitofp", _within(b, source, x), type=b.types.f32))
     if target in ROUNDED and source.bits > 24:
         # f32 would round once before: use f64, and for 64-bit integers fold the low bits first.
         wide = b.op(name, _fold_low_bits(b, source, x) if source.bits > 53 else x, type=b.types.f64)
         return round_to(b, target, narrow_f64(b, wide))
     value = b.op(name, x, type=b.types.f32)
     return round_to(b, target, value) if target in ROUNDED else value
+
+
+def _within(b: Builder, source: DType, x: Value) -> Value:
+    """A wide integer as an i32 that f32 holds: beyond BEYOND, all are infinite, or whatever such numbers become."""
+    x = b.binary("minsi" if source.is_signed else "minui", x, BEYOND)
+    x = b.binary("maxsi", x, -BEYOND) if source.is_signed else x
+    return x if source.bits == 32 else b.trunci(x, b.types.i32)
 
 
 def _fold_low_bits(b: Builder, source: DType, x: Value) -> Value:

@@ -9,12 +9,14 @@ from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll
 from .convolution_depth import DepthTiles, features_in_steps, is_deep
 from .convolution_depthwise import DepthwiseTiles, is_depthwise
+from .convolution_plain import PlainTiles
 from .convolution_tiles import CLOSE, FEATURE, Tiles, Write, lane_axis, reuse_axis, widened, zero_of
 from .convolution_vectors import VectorTiles, suits
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import encode, flatten, unflatten
 from .graph import Node
+from .lanewise import Lanewise
 from .ranges import Steps
 from .windows import Geometry
 
@@ -52,12 +54,19 @@ def convolution_value(e: Elemental, node: Node, number: int, index: Indices, raw
 RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution_value}
 
 
-def emit_convolution(e: Elemental, node: Node, write: Write, steps: Steps | None = None) -> bool:
-    """Emit all results of a convolution, or those of the steps, in tiles. False if no axis is suitable for lanes."""
+def emit_convolution(
+    e: Elemental, node: Node, write: Write, steps: Steps | None = None, behind: Lanewise | None = None
+) -> bool:
+    """Emit all results of a convolution, or those of the steps, in tiles. False if no axis is suitable for lanes.
+    behind: what `write` does with them, for vectors, if it can.
+    """
     kind, lanes = _kind(e.b, node)
     if lanes is None:
         return False
-    kind(e, node, lanes, write).emit(steps)
+    if kind is VectorTiles and behind is not None:
+        PlainTiles(e, node, lanes, write, behind).emit(steps)
+    else:
+        kind(e, node, lanes, write).emit(steps)
     return True
 
 

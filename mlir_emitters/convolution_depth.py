@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convolution_tiles import FEATURE, LEAST_WORK, LONG

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convolution_tiles import ALONE, LANES, LEAST_WORK, SPATIAL, reuse_axis
 from .convolution_vectors import VectorTiles

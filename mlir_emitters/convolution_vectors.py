@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import replace
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .convolution_tiles import FEATURE, SPATIAL, Tiles
@@ -146,7 +146,7 @@ class VectorTiles(Tiles):
         source = self.node.inputs[0]
         return source.writer is None and source.dtype in (self.wide, *IN_VECTORS) and self._products >= CALLED
 
-    def _calls(self, count: int) -> bool:
+    def computes_apart(self, count: int) -> bool:
         """Whether it computes the products at `count` positions: those of one beside tiles that are too small, too."""
         source, sums = self.node.inputs[0], self.tile * self.vectors
         many = self.geometry.inputs >= LEAN_INPUTS and self._products >= CALLED_BESIDE * sums
@@ -288,9 +288,9 @@ class VectorTiles(Tiles):
 
     def _window(self, site: Site, taps: list[Index], count: int, start: Index, width: int, shares: bool) -> None:
         b, n, pitch = self.b, len(taps), self.pitch(width)
-        sums = _Sums(self, site, count, start, width, shares)
+        sums = Sums(self, site, count, start, width, shares)
         if self.totals is None:
-            if self._calls(count):
+            if self.computes_apart(count):
                 sums.call(taps, sums.reach(n))
             else:
                 self._keep(sums.over(taps, sums.zeros()))
@@ -301,7 +301,7 @@ class VectorTiles(Tiles):
                 self._window(site, [*taps, tap.index], count, start, width, shares)
             return
         for first, end in self._groups(n, lower, upper, step, count * pitch):
-            if self._calls(count):
+            if self.computes_apart(count):
                 sums.call(taps, (first, end, step))
             else:
                 self._keep(sums.along(taps, (first, end, step), sums.zeros()))
@@ -328,7 +328,7 @@ CALLED_BESIDE = 64
 """The same for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
 
 
-class _Sums:
+class Sums:
     """The products of one tile."""
 
     def __init__(self, tiles: VectorTiles, site: Site, count: int, start: Index, width: int, shares: bool):
@@ -468,7 +468,7 @@ class Kernel:
         """Copy the features from `start` on of all rows, converted and filled up with zeros."""
         b, tiles = self.b, self.tiles
         features = tiles.geometry.features
-        with b.loop(0, size_of(self.buffer) // features, unroll=Unroll.NONE) as row:
+        with b.loop(0, size_of(self.buffer) // features, unroll=Unroll.DONE) as row:
             first = b.add(b.mul(row.index, features), start)
             for v in range(self.vectors):
                 place = b.pointer(panel, b.add(b.mul(row.index, self.pitch), v * self.lanes), tiles.element)

@@ -7,11 +7,11 @@ program: it is compiled once a process, and kept in the cache.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS

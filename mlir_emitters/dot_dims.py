@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from ..hlo.records import dataclass, replace
 from .builder import Builder, Index
 from .dot import dimension_numbers
 from .graph import Node

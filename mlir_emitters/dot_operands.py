@@ -4,11 +4,10 @@ converted to the dtype that they are multiplied in. What does not stay in the ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass, replace
 from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import converts_in_vectors

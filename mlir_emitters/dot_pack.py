@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS, converts_in_vectors
@@ -16,7 +16,7 @@ from .dot_words import WORD, word_of
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
 from .helper import call_helper, memory_types
-from .transposition import square_turned
+from .squares import square_turned
 
 ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
 SIDE = 4  # of the least square that is transposed in registers

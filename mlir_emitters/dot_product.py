@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop

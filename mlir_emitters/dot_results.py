@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Index, Unroll, Value
 from .convert import convert_to
 from .dot import narrow

@@ -5,9 +5,9 @@ Register tiles as in dot_tiled.py would use a few lanes of their vectors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll
 from .dot import accumulator_of, narrow

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..hlo.dtypes import DType
+from ..hlo.records import replace
 from .builder import Index, Unroll, Value
 from .dot import accumulator_of
 from .dot_dims import Dimension

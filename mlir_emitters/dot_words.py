@@ -10,11 +10,11 @@ are signed (pmaddwd; where VNNI multiplies and adds at once, LLVM makes one inst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer, Value
 from .convert import convert_to
 from .elemental import load_element

@@ -8,12 +8,12 @@ types have the same form in both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
 from .builder import Builder, Types, Value
 
 Scalar: TypeAlias = Value | tuple[Value, Value]

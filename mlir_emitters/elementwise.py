@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import ml_dtypes
 from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from . import complex_inverse, complex_math, complex_trigonometry, half
 from .builder import Builder, Value
 from .convert import convert, reduce_precision

@@ -55,6 +55,13 @@ def advance_three(b: Builder, op: Op, accumulators: Sequence[Value], value: Valu
     ]
 
 
+def merge_three(b: Builder, op: Op, one: Sequence[Value], other: Sequence[Value]) -> list[Value]:
+    """The accumulators of the values of both."""
+    number, join = COMBINE[op]
+    best = b.op(number, one[0], other[0], attributes=b.types.no_nan_no_zero)
+    return [best, b.binary(join, one[1], other[1]), b.binary("ori", one[2], other[2])]
+
+
 def close_three(b: Builder, accumulators: Sequence[Value]) -> Value:
     """The result of the accumulators."""
     best, signs, invalid = accumulators

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .ahead import DISTANCE, LINE
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elements import raw_type

@@ -7,20 +7,21 @@ values for those of loops around it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import HINTS, Index, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads
 from .elements import Scalar, flatten, parts, raw_type, unflatten
 from .elementwise import EMIT
-from .graph import Buffer, reachable
+from .graph import Buffer, Node, reachable
 from .index_arithmetic import Axis
 from .linear import is_linear
 from .memory import Place
 from .moved import emit_moved
+from .turned import Turned
 
 MOVES = frozenset(
     {Op.BITCAST_CONVERT, Op.BROADCAST, Op.CONSTANT, Op.COPY, Op.IOTA, Op.REVERSE, Op.SELECT, Op.SLICE, Op.TRANSPOSE}
@@ -28,9 +29,20 @@ MOVES = frozenset(
 """Ops, besides elementwise ones, that read at most one element of each operand, at positions along the axes."""
 
 
-def is_generic(group: Sequence[Buffer]) -> bool:
-    """Whether results of one shape and layout are one linalg.generic: elementwise ops and movement along axes."""
-    return is_linear(group) or all(node.opcode in EMIT or node.opcode in MOVES for node in reachable(group))
+def is_generic(group: Sequence[Buffer], reshapes: bool = False) -> bool:
+    """Whether results of one shape and layout are one linalg.generic: elementwise ops and movement along axes.
+    reshapes: whether those that keep all dimensions but such of size 1 are movement.
+    """
+    return is_linear(group) or all(
+        node.opcode in EMIT or node.opcode in MOVES or (reshapes and _keeps_axes(node)) for node in reachable(group)
+    )
+
+
+def _keeps_axes(node: Node) -> bool:
+    if node.opcode is not Op.RESHAPE:
+        return False
+    source, target = ([n for n in x.dims if n != 1] for x in (node.inputs[0], node.output))
+    return source == target
 
 
 def is_value(i: Index) -> bool:
@@ -57,8 +69,16 @@ class Operand:
     part: int
 
 
-def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: Unroll = Unroll.ANY) -> None:
-    """Write the results at all positions along the axes of an index. unroll: ANY, or one of HINTS, of its loops."""
+def emit_generic(
+    e: Elemental,
+    group: Sequence[Buffer],
+    index: Indices,
+    unroll: Unroll = Unroll.ANY,
+    turned: Turned | None = None,
+) -> None:
+    """Write the results at all positions along the axes of an index. unroll: ANY, or one of HINTS, of its loops.
+    turned: copies of what is read across the order of memory.
+    """
     b = e.b
     extents = [i.count for i in sorted(axes_of(index), key=lambda i: i.number)]
     held = b.operation("scf.execute_region", [], [], regions=1)  # builds the body before its operands are known
@@ -77,7 +97,8 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
     if _is_move(e, body, values, outputs, inputs) and emit_moved(e, inputs[0].buffer, inputs[0].index, group[0], index):
         held.erase()
         return
-    places = [_place(e, operand, len(extents)) for operand in (*inputs, *outputs)]
+    places = [_turned(operand, index, turned) or _place(e, operand, len(extents)) for operand in inputs]
+    places += [_place(e, operand, len(extents)) for operand in outputs]
     attributes: dict[str, ir.Attribute] = {
         "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(map) for _, map in places]),
         "iterator_types": ir.ArrayAttr.get([b.types.parallel] * len(extents)),
@@ -129,6 +150,15 @@ class _Body(Elemental):
                 self.inputs[operand] = self.block.add_argument(type, self.b.location)
             found.append(self.inputs[operand])
         return unflatten(found, buffer.dtype)
+
+
+def _turned(operand: Operand, index: Indices, turned: Turned | None) -> tuple[Value, ir.AffineMap] | None:
+    """As `_place`, of an operand that was copied."""
+    found = None if turned is None else turned.part(operand.buffer, operand.index, index)
+    if found is None:
+        return None
+    memref, axes = found
+    return memref, ir.AffineMap.get(len(axes_of(index)), 0, [ir.AffineExpr.get_dim(axis.number) for axis in axes])
 
 
 def _place(e: Elemental, operand: Operand, rank: int) -> tuple[Value, ir.AffineMap]:

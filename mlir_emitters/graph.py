@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlir import ir
@@ -16,6 +15,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Literal
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field, replace
 from ..hlo.shapes import Shape
 from ..lhlo import read
 from ..lhlo.module import LhloModule

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from ..codegen.options import GroupShape
+from ..hlo.records import dataclass
 from .builder import Index, Value
 from .elemental import Elemental, Indices
 from .elements import Scalar, flatten, parts, unflatten

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from ..codegen.options import GroupShape
+from ..hlo.records import dataclass
 from .builder import Index
 from .elemental import Elemental, Indices
 from .elements import scalar_types

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from ..codegen.options import GroupShape
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Index, Value
 from .convert import convert_to
 from .dot import accumulator_of, dimension_numbers, multiply_add, narrow, operand_indices

@@ -6,11 +6,11 @@ Python integers represent index constants.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from mlir import ir
 
+from ..hlo.records import dataclass, replace
 from .arithmetic import Arithmetic, Value
 
 

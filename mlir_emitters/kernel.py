@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from . import column_reduction, concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Unroll
@@ -20,6 +20,7 @@ from .elements import raw_type
 from .elementwise import EMIT
 from .generic import emit_generic, is_generic
 from .graph import Buffer, KernelGraph, Node, origin, reachable
+from .lanewise import Lanewise
 from .linear import is_linear
 from .loops import (
     Axes,
@@ -36,7 +37,9 @@ from .regions import boxes_of, over_boxes
 from .row_graph import row_graph
 from .rows import RowKernel, is_light_in_rows
 from .scratch import Scratch
+from .sort_abreast import Abreast, tile_for
 from .transposition import SHORTEST, blocks_take_steps, emit_blocks, pure_transposition
+from .turned import Turned, turned_for
 from .update import copy_unless_there, emit_update
 
 
@@ -267,9 +270,9 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
     if product.opcode is Op.REDUCE:
         column_reduction.ColumnReduction(e, products, write).emit(steps)
         return True
-    if product.opcode is Op.CONVOLUTION:
-        return convolution.emit_convolution(e, product, write, steps)
     bare = len(group) == 1 and origin(group[0]).writer is product
+    if product.opcode is Op.CONVOLUTION:
+        return convolution.emit_convolution(e, product, write, steps, Lanewise.of(e, group, product))
     return not bare and _emit_product(e, product, product.output, write, steps)
 
 
@@ -316,10 +319,11 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
     b, first = e.b, group[0]
     one = is_linear(group) if b.by_element else is_generic(group)
     kind, unroll = (Axes if one else Inner), Unroll.ANY
+    turned: Turned | None = None
 
     def write(index: tuple[Index, ...]) -> None:
         if one:
-            emit_generic(e, group, index, unroll)
+            emit_generic(e, group, index, unroll, turned)
         else:
             write_together(e, group, index)
 
@@ -343,8 +347,15 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(first)
         with_loops(b, first, write, steps, kind, unroll)
         return
-    unroll = Unroll.SCALAR
-    tiled(b, first, crossing, write, steps, kind)
+    one = is_generic(group, reshapes=True)
+    kind = Axes if one else Inner
+    turned = turned_for(e, group, crossing) if one and bare is None else None
+    if turned is None:
+        unroll = Unroll.SCALAR
+        tiled(b, first, crossing, write, steps, kind)
+    else:
+        unroll = Unroll.NONE
+        tiled(b, first, crossing, write, steps, kind, turned.copy)
 
 
 def write_together(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:
@@ -377,7 +388,10 @@ def emit_sort(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -
     if not len(by_number) == len(targets) == len(node.outputs):
         return False
     results = [by_number[k] for k in range(len(targets))]
-    sort.RowSort(e, node, results, [sort.first_wanted(node, origin(r)) for r in results]).emit(steps)
+    starts = [sort.first_wanted(node, origin(r)) for r in results]
+    tile = tile_for(e, node, results, steps)
+    rows = sort.RowSort(e, node, results, starts) if tile is None else Abreast(e, node, results, starts, tile)
+    rows.emit(steps)
     return True
 
 

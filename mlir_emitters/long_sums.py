@@ -390,7 +390,7 @@ class Totals:
         """
         whole = count - count % RUN
         if whole > IN_REGISTERS:
-            with self.b.loop(0, whole, RUN, unroll=Unroll.NONE) as loop:
+            with self.b.loop(0, whole, RUN, unroll=Unroll.DONE) as loop:
                 yield loop.index, RUN
         else:
             yield from ((place, RUN) for place in range(0, whole, RUN))
@@ -417,6 +417,14 @@ class Totals:
         """The total at a place plus a chain's value, in the chain's type."""
         wide = self._with_chain(place, value)
         return wide if value.type == wide.type else self.b.truncate(wide, value.type)
+
+    def finished(self, place: Index, lanes: int) -> Value:
+        """The totals of neighbours, in the chain's type. A total of nothing, -0, is 0."""
+        b, type = self.b, self._vector(self.type, lanes)
+        total = b.load(self._place(place), type, self._bytes(self.type))
+        wide = b.op("arith.addf", total, b.op("vector.broadcast", b.constant(0.0, self.type), type=type))
+        narrow = self._vector(self.chain, lanes)
+        return wide if narrow == type else b.op("arith.truncf", wide, type=narrow)
 
     def _with_chain(self, place: Index, value: Value) -> Value:
         b = self.b

@@ -24,6 +24,13 @@ Places = tuple[int | None, ...]
 """For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
 
 
+Before = Callable[[Sequence[Index], Index, Index], None]
+
+
+def _nothing(index: Sequence[Index], top: Index, left: Index) -> None:
+    pass
+
+
 class Inner:
     """The innermost loops of a nest: host loops."""
 
@@ -122,6 +129,13 @@ def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int
     return None
 
 
+def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[tuple[Buffer, Places]]:
+    """The arrays that are contiguous along the first of the two dimensions, and run along the other, too."""
+    found = {leaf: None for buffer in group for leaf in leaves(buffer)}
+    across = [(source, places) for source, places in found if set(crossing) <= set(places)]
+    return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
+
+
 def copied_across(group: Sequence[Buffer]) -> bool:
     """Whether a source is read across the order of memory in loops of which LLVM would make many copies: it puts
     vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
@@ -176,10 +190,13 @@ def tiled(
     body: Callable[[tuple[Index, ...]], None],
     steps: Steps | None = None,
     kind: type[Inner] = Inner,
+    before: Before = _nothing,
 ) -> None:
-    """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind: of the loops in a tile."""
+    """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind: of the loops in a tile.
+    before: called with the positions along the other dimensions and the starts along these, before those loops.
+    """
     if steps is not None:
-        _tiled_steps(b, over, crossing, body, steps, kind)
+        _tiled_steps(b, over, crossing, body, steps, kind, before)
         return
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
@@ -191,6 +208,7 @@ def tiled(
     for d in crossing:
         loops.append(b.open_loop(0, over.dims[d], BLOCK))
         starts[d] = loops[-1].index
+    before(index, starts[crossing[0]], starts[crossing[1]])
     inner = kind(b)
     for d in crossing:
         index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), Unroll.SCALAR)
@@ -212,6 +230,7 @@ def _tiled_steps(
     body: Callable[[tuple[Index, ...]], None],
     steps: Steps,
     kind: type[Inner],
+    before: Before,
 ) -> None:
     (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
     index: list[Index] = [0] * len(dims)
@@ -225,6 +244,7 @@ def _tiled_steps(
             index[d] = loops[-1].index
         loops.append(b.open_loop(0, dims[fast], BLOCK))
         left = loops[-1].index
+        before(index, top, left)
         inner = kind(b)
         index[slow] = inner.open(top, height, Unroll.SCALAR)
         index[fast] = inner.open(left, _side(b, left, dims[fast]), Unroll.SCALAR)

@@ -9,10 +9,10 @@ each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
+from ..hlo.records import dataclass
 from .builder import Builder, Value
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from mlir import ir
 
+from ..hlo.records import dataclass
 from .arithmetic import Value
 from .index_arithmetic import Index, IndexArithmetic
 

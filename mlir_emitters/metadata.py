@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from ..hlo.records import dataclass, field
 
 _DEFINE = re.compile(r'^define\b[^@\n]*@(?:"([^"]*)"|([-\w.$]+))\(')
 _RESULT = re.compile(r"^  (%\d+) = (?:getelementptr|insertvalue|extractvalue|addrspacecast|alloca) ")

@@ -5,9 +5,9 @@ wrapped edges), of that array at a place that is selected.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Index
 from .elemental import Elemental, Indices, Reads
 from .elements import flatten, scalar_types, unflatten

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -21,7 +21,13 @@ LIFETIME = 500
 """Modules per session. A Context keeps every type and constant that it has seen; a new one frees them."""
 
 VECTORS = "convert-vector-to-llvm{vector-transpose-lowering=shuffle16x16}"
-"""The pass for operations of vectors, which takes a quarter of the time of all: only modules that have some need it."""
+"""The pass for operations of vectors, which takes a third of the time of all."""
+
+DIRECT = frozenset(
+    f"vector.{name}"
+    for name in ("bitcast", "broadcast", "extract", "load", "maskedload", "maskedstore", "shuffle", "store")
+)
+"""Operations of vectors that become LLVM's by one pattern each: they need no pass of their own."""
 
 PASSES = (
     "convert-scf-to-cf",
@@ -47,7 +53,9 @@ class Session:
         with self.context, ir.Location.unknown():
             self.types = Types()
         self.passes = self._passes(PASSES)
-        self.scalar_passes = self._passes([name for name in PASSES if name != VECTORS])
+        scalar = [name for name in PASSES if name != VECTORS]
+        self.scalar_passes = self._passes(scalar)
+        self.direct_passes = self._passes([name.replace("=math,", "=math,vector,") for name in scalar])
         self.loops = self._passes(["convert-linalg-to-loops"])
         self.served = 0
 
@@ -100,11 +108,12 @@ def _hint(types: Types, op: ir.Operation) -> ir.WalkResult:
 MARKS = {unroll: f'loc("{name}")' for unroll, name in HINTS.items()}
 
 
-def lower(module: ir.Module, session: Session, vectors: bool) -> None:
+def lower(module: ir.Module, session: Session, vectors: Collection[str]) -> None:
     """Lower to the LLVM dialect, in place. MLIR's verifier runs first, so that a wrong module raises and does not
-    crash. vectors: whether the module may have operations of the vector dialect.
+    crash. vectors: the operations of the vector dialect that the module may have.
     """
-    _run(session.passes if vectors else session.scalar_passes, module)
+    passes = session.passes if not DIRECT.issuperset(vectors) else session.direct_passes
+    _run(passes if vectors else session.scalar_passes, module)
 
 
 def _run(passes: PassManager, module: ir.Module) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 

@@ -16,7 +16,7 @@ from .builder import Builder, Index, Loop, Unroll, Value
 from .complex_sums import Factor, sums_of_runs
 from .elemental import Elemental, ElementRule, Indices, Linear, Reads
 from .elements import ROUNDED, Scalar, encode, flatten, parts, raw_type, round_to, unflatten
-from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
+from .extremum import advance_three, close_three, extremum_of, merge_three, open_three, takes_three
 from .extremum_run import ExtremumRun, run_of
 from .graph import Buffer, Node, reachable
 from .linear import is_linear
@@ -33,6 +33,7 @@ from .long_sums import (
     long_sum,
 )
 from .sum_run import FEWEST, SumRun, addends_of, is_run
+from .tails import FETCHED, lanes_of, reduce_tails
 
 UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
@@ -95,6 +96,12 @@ class Running:
             return advance_three(self.e.b, self.extremum, carried, flatten(elements[0])[0])
         return _spread(combine(self.e, self.node, _gather(carried, self.node.outputs), elements))
 
+    def merge(self, one: Sequence[Value], other: Sequence[Value]) -> list[Value]:
+        """The carried values of the elements of both."""
+        if self.extremum:
+            return merge_three(self.e.b, self.extremum, one, other)
+        return self.advance(one, _gather(other, self.node.outputs))
+
     def close(self, carried: Sequence[Value]) -> list[Scalar]:
         """The results, rounded to their types."""
         values = [close_three(self.e.b, carried)] if self.extremum else carried
@@ -126,6 +133,8 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         values = _long_sums(e, node, index, order, _spread(accumulators))
     elif (best := _extremum(e, node, index, order, accumulators)) is not None:
         values = [rounded(e, node.output, best)]
+    elif (all_lanes := _in_tails(e, node, index, order, accumulators)) is not None:
+        values = all_lanes
     else:
         loops: list[Loop] = []
         b.walks = b.walks or math.prod(node.inputs[0].dims[d] for d in order) >= FEWEST
@@ -301,6 +310,26 @@ def _extremum(
         return value
 
     return extremum_in_lanes(e.b, op, along.sizes, flatten(initials[0])[0], visit, ahead)
+
+
+def _in_tails(
+    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Scalar]
+) -> list[Scalar] | None:
+    """The result of a maximum and the like whose rows are whole vectors (tails.py); None if they are not."""
+    along = _Along(e, node, index, order)
+    ahead = along.ahead() if along.dense and along.sizes[-1] in FETCHED else None
+    lanes = lanes_of(e.b, node, along.sizes, along.joins, ahead is not None) if along.dense else None
+    if lanes is None:
+        return None
+    running = Running(e, node)
+    e.b.walks = e.b.walks or math.prod(along.sizes) >= FEWEST
+
+    def advance(at: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        return running.advance(carried, [e.value(node.inputs[0], along.place(at))])
+
+    return running.close(
+        reduce_tails(e.b, along.sizes, lanes, running.open(_spread(initials)), advance, running.merge, ahead)
+    )
 
 
 def _sums_of_runs(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> LongSums | None:

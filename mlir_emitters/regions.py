@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elementwise import EMIT
 from .generic import MOVES

@@ -154,7 +154,7 @@ def row_graph(results: Sequence[Buffer], single: bool = False) -> RowGraph | Non
     ends = {first_of(result) for result in results}
     nodes = list(reachable(results))
     reductions = [node for node in nodes if node.opcode is Op.REDUCE]
-    if not reductions or (not single and {x.writer for x in ends} == {reductions[0]}):
+    if not reductions or (not single and len(reductions) == 1 and {x.writer for x in ends} == {reductions[0]}):
         return None
     if any(node.opcode in APART for node in nodes):
         return None

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 
 from mlir import ir
 
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from .ahead import streams
 from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..hlo.records import dataclass
 from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.scratch import ON_STACK
 from .builder import Builder, Value

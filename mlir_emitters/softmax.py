@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .ahead import DISTANCE, LINE, streams
 from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental

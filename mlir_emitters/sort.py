@@ -8,10 +8,12 @@ digits, and of a few first elements only the candidates are sorted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from ..planning.allocation import POOL_ALIGNMENT
 from .builder import Index, Pointer, Unroll
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -20,7 +22,7 @@ from .graph import Buffer, Node, origin
 from .indexing import refuse
 from .ranges import Steps, outer_loops
 from .sort_counting import CountingSort, Digits, digits_for
-from .sort_first import FirstOfRow, is_selected
+from .sort_first import MASK, FirstOfRow, is_selected
 from .sort_keys import Keys, keys_of
 from .sort_lanes import Lane
 from .sort_runs import Few, Runs
@@ -180,8 +182,21 @@ class RowSort(Runs):
                 self.merge_passes(first, second, passes, self.length)
         for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
             if len(lanes) > 1:
-                with b.loop(0, target.buffer.dims[self.dimension], unroll=Unroll.SHORT) as loop:
-                    target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
+                self.copy(lane, target, start)
+
+    def copy(self, lane: Lane, target: Lane, start: int) -> None:
+        """Copy a part of a row to a result."""
+        b, dtype, count = self.b, target.buffer.dtype, target.buffer.dims[self.dimension]
+        if not self.plan.wanted or count % MASK or lane.stride != 1 or target.stride != 1 or parts(dtype) != 1:
+            with b.loop(0, count, unroll=Unroll.SHORT) as loop:
+                target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
+            return
+        raw = raw_type(b.types, dtype)
+        vector = ir.VectorType.get([MASK], raw)
+        with b.loop(0, count, MASK, unroll=Unroll.DONE) as loop:  # it takes LLVM a while to find vectors
+            source = b.pointer(lane.base, lane.place(b, b.add(loop.index, start)), raw)
+            place = b.pointer(target.base, target.place(b, loop.index), raw)
+            b.store(b.load(source, vector, dtype.bytes), place, dtype.bytes)
 
     def select(self, home: Sequence[Lane], away: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> None:
         """Sort the candidates for the first elements, in `home`."""

@@ -6,8 +6,8 @@ All digits are counted in one pass over the row. A digit that is the same in all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from ..hlo.records import dataclass, replace
 from .builder import Index, Pointer, Unroll, Value
 from .elemental import Elemental
 from .sort_keys import Keys

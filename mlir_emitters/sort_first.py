@@ -39,7 +39,9 @@ def is_selected(length: int, wanted: int) -> bool:
 
 
 def classes(length: int, wanted: int) -> int:
-    """How many: a divisor of the length if there is one that is not much larger than needed, or the length."""
+    """How many: a divisor of the length if there is one that is not much larger than needed, or the length. A multiple
+    of MASK unless it is the length.
+    """
     if length < ROW:
         return length
     least = -(-max(CLASSES * wanted, 2 * MASK) // MASK) * MASK
@@ -82,8 +84,10 @@ class FirstOfRow:
             with b.loop(0, count) as loop:
                 self.store(self.order.unsigned(self.e, source(loop.index)), self.keys, loop.index)
             return
-        with b.loop(0, count) as loop:
-            self.store(b.constant(-1, self.type), self.minima, loop.index)
+        vector = ir.VectorType.get([MASK], self.type)
+        most = b.op("vector.broadcast", b.constant(-1, self.type), type=vector)
+        with b.loop(0, count, MASK, unroll=Unroll.DONE) as loop:  # `count` is a multiple of MASK
+            b.store(most, b.pointer(self.minima, loop.index, self.type), self.bytes)
         rest = self.length % count
 
         def classify(start: Index, size: int) -> None:

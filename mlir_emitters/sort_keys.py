@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -11,6 +10,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from ..hlo.opclasses import COSMETIC_ATTRIBUTES
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Value
 from .elemental import Elemental
 from .elements import Scalar, decode, encode

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer
 from .elemental import load_element, store_element
 from .elements import Scalar

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field, replace
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule
 from .elements import Scalar, decode, flatten, raw_type, unflatten

@@ -5,13 +5,13 @@ softmax or a norm, have one each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .ahead import DISTANCE, LINE
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elements import raw_type

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental
@@ -20,10 +20,14 @@ from .graph import Buffer
 from .loops import LEAST, Places, crossing_dimension
 from .ranges import Steps, bounds, open_steps
 from .regions import Box, over_boxes
+from .squares import LANE, square_turned, unpacked
 
 LINE = 64  # bytes of a cache line
 BAND = 256  # rows of blocks that are finished before the next ones
-LINES = 8  # of a row of the result that follow each other; rows a power of two apart share places of the caches
+LINES = 8
+"""Lines of a row of the result that follow each other: rows a power of two apart share places of the caches. Of
+non-temporal stores, which leave the caches, it is one, and two of halves.
+"""
 STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
 OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
@@ -33,11 +37,9 @@ LEAST_STREAMED = 4
 """Of blocks of results that are written with non-temporal stores, which are worth more."""
 SHORTEST = LEAST_SIDE
 """Dimensions that may be a side of a block."""
-MLIR_BLOCK = (16, 4)  # the side, and bytes of an element, for which MLIR has shuffles
-LANE = 16  # bytes in which one instruction interleaves two vectors
 BY_LANES = 2
 """Bytes of elements up to which a block is as high as a lane has elements, and as wide as a vector: nothing crosses
-lanes then, and 512 bits are a whole line.
+lanes then, and 512 bits are a whole line. In rows that are shorter than a lane, blocks are half as high and wide.
 """
 
 
@@ -53,7 +55,7 @@ class Block:
 def block_for(size: int, width: int, vector_bits: int, least: int) -> Block | None:
     """The block of a result with rows of `width` elements of `size` bytes; None if it is lower than `least`."""
     if size <= BY_LANES:
-        height = side = LANE // size
+        height = side = LANE // size if width >= LANE // size else LEAST_SIDE
         while 2 * side <= min(width, vector_bits // (8 * size)):
             side *= 2
     else:
@@ -129,24 +131,28 @@ def emit_blocks(
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
-    shifted = apart and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
-    loops, offset_from, offset_to = (
-        _shifted_loops(b, result, strides, crossing, block, steps)
-        if shifted
-        else _block_loops(b, result, strides, crossing, block, ends, steps)
-    )
-    rows = _load_rows(e, source, offset_from, strides[fast], block)
-    if size <= BY_LANES:
-        turned = _unpacked(b, _stacked(b, rows, block.height), 1, block.height)
-    else:
-        turned = square_turned(b, rows, size)
+    inside = _follows_row(result, crossing, block, steps) if apart else None
+    shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
     aligned = (
         not shifted
         and block.line * size == LINE
         and result.alignment >= LINE
         and all(s % block.line == 0 for d, s in enumerate(result.strides) if d != fast)
     )
-    _store_rows(e, result, turned, offset_to, result.strides[slow], aligned)
+    few = block.width == block.line or block.height <= OPEN_LINES
+    streams = aligned and result.shape.bytes >= STREAMED and few
+    if inside is not None:
+        loops, offset_from, offset_to = _row_loops(b, result, strides, crossing, inside, block, steps)
+    elif shifted:
+        loops, offset_from, offset_to = _shifted_loops(b, result, strides, crossing, block, steps)
+    else:
+        loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, block, ends, streams, steps)
+    rows = _load_rows(e, source, offset_from, strides[fast], block)
+    if size <= BY_LANES:
+        turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
+    else:
+        turned = square_turned(b, rows, size)
+    _store_rows(e, result, turned, offset_to, result.strides[slow], aligned, streams)
     for loop in reversed(loops):
         b.close_loop(loop)
     rest = [] if shifted else _rest(dims, crossing, ends)
@@ -163,20 +169,54 @@ def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int])
     return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
 
 
+def _follows_row(result: Buffer, crossing: tuple[int, int], block: Block, steps: Steps | None) -> int | None:
+    """The dimension along which rows follow each other, if a block is as wide as a row and rows above each other are
+    whole blocks.
+    """
+    (slow, fast), dims = crossing, result.dims
+    if dims[fast] != block.width or block.width * result.dtype.bytes > LINE or dims[slow] % block.height:
+        return None
+    numbered = () if steps is None else steps.dimensions
+    others = (d for d in range(len(dims)) if d not in crossing and d not in numbered and dims[d] != 1)
+    return next((d for d in others if result.strides[d] == dims[fast]), None)
+
+
+def _row_loops(
+    b: Builder,
+    result: Buffer,
+    strides: Sequence[int],
+    crossing: tuple[int, int],
+    inside: int,
+    block: Block,
+    steps: Steps | None,
+) -> tuple[list[Loop], Index, Index]:
+    """As `_block_loops`, of rows that are narrower than a line: those that complete it come next, before further blocks
+    along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
+
+    inside: the dimension along which rows follow each other.
+    """
+    loops, offsets = _outer_loops(b, result, strides, (*crossing, inside), steps)
+    for d, step in ((crossing[0], block.height), (inside, 1)):
+        loops.append(b.open_loop(0, result.dims[d], step))
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
+    return loops, offsets[0], offsets[1]
+
+
 def _outer_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], steps: Steps | None
+    b: Builder, result: Buffer, strides: Sequence[int], inner: Sequence[int], steps: Steps | None
 ) -> tuple[list[Loop], list[Index]]:
-    """Open loops over the dimensions that are no side of a block, those that steps number first. Also returns the
-    offsets in source and result.
+    """Open loops over the dimensions other than the inner ones, among them the sides of a block; first those that steps
+    number. Also returns the offsets in source and result.
     """
     loops: list[Loop] = []
     places: dict[int, Index] = {}
-    if steps is not None and steps.dimensions != crossing[:1]:
+    if steps is not None and set(steps.dimensions).isdisjoint(inner):
         loop, found = open_steps(b, steps, [result.dims[d] for d in steps.dimensions])
         loops.append(loop)
         places.update(zip(steps.dimensions, found, strict=True))
     for d in reversed(result.shape.minor_to_major):
-        if d not in crossing and d not in places and result.dims[d] != 1:
+        if d not in inner and d not in places and result.dims[d] != 1:
             loops.append(b.open_loop(0, result.dims[d], 1))
             places[d] = loops[-1].index
     offsets: list[Index] = [0, 0]
@@ -215,11 +255,12 @@ def _block_loops(
     crossing: tuple[int, int],
     block: Block,
     ends: tuple[int, int],
+    streams: bool,
     steps: Steps | None,
 ) -> tuple[list[Loop], Index, Index]:
     """Open loops over all blocks. Also returns the offsets of the current one in source and result.
 
-    ends: of the blocks along both dimensions.
+    ends: of the blocks along both dimensions. streams: whether stores are non-temporal.
     """
     slow, fast = crossing
     dims = result.dims
@@ -238,13 +279,29 @@ def _block_loops(
     band = min(BAND, ends[0])
     whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
-    piece = block.line * math.gcd(ends[1] // block.line, LINES)
+    lines = block.line // block.width if streams else LINES
+    piece = block.line * math.gcd(ends[1] // block.line, lines)
     open_loop(fast, 0, ends[1], piece)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
-    open_loop(slow, 0, height, block.height)
+    deep = _depth(result, block, streams)
+    if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
+        deep = block.height
+    open_loop(slow, 0, height, deep)
+    if deep > block.height:
+        open_loop(fast, 0, piece, block.line, Unroll.NONE)
+        open_loop(slow, 0, deep, block.height, Unroll.NONE)
+        piece = block.line
     if piece > block.width:
         open_loop(fast, 0, piece, block.width, Unroll.NONE)
     return loops, offsets[0], offsets[1]
+
+
+def _depth(result: Buffer, block: Block, streams: bool) -> int:
+    """Rows of the result whose blocks follow each other: they read the same lines of the source, then near."""
+    if streams and block.width < block.line:
+        return block.height
+    size = result.dtype.bytes
+    return math.lcm(block.height, (LINE if streams or size > BY_LANES else LINE // 2) // size)
 
 
 def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:
@@ -271,78 +328,12 @@ def _joined(b: Builder, low: Value, high: Value) -> Value:
     return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
 
 
-def _store_rows(e: Elemental, result: Buffer, rows: Sequence[Value], offset: Index, stride: int, aligned: bool) -> None:
+def _store_rows(
+    e: Elemental, result: Buffer, rows: Sequence[Value], offset: Index, stride: int, aligned: bool, streams: bool
+) -> None:
     """Store vectors to the result, `stride` elements apart."""
     b, element = e.b, raw_type(e.b.types, result.dtype)
     whole = ir.VectorType(rows[0].type).shape[0] * result.dtype.bytes
-    streams = aligned and result.shape.bytes >= STREAMED and (whole == LINE or len(rows) <= OPEN_LINES)
     for k, row in enumerate(rows):
         place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
         b.store(row, place, whole if aligned else result.dtype.bytes, streams)
-
-
-def square_turned(b: Builder, rows: Sequence[Value], size: int) -> list[Value]:
-    """The columns of a square block. size: bytes of an element."""
-    return _by_mlir(b, rows) if (len(rows), size) == MLIR_BLOCK else _turned(b, rows, LANE // size)
-
-
-def _by_mlir(b: Builder, rows: Sequence[Value]) -> list[Value]:
-    """The columns of a square block, by MLIR's lowering of vector.transpose."""
-    side, element = len(rows), ir.VectorType(rows[0].type).element_type
-    square = ir.VectorType.get([side, side], element)
-    zeros = ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}")
-    block = b.vector_constant(zeros, square, ("zero", str(square)))
-    for k, row in enumerate(rows):
-        block = b.op("vector.insert", row, block, type=square, attributes=_position(k))
-    block = b.op("vector.transpose", block, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
-    return [b.op("vector.extract", block, type=rows[0].type, attributes=_position(k)) for k in range(side)]
-
-
-def _position(k: int) -> dict[str, ir.Attribute]:
-    return {"static_position": ir.DenseI64ArrayAttr.get([k])}
-
-
-def _turned(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
-    """The columns of a square block. lane: neighbours in which one instruction interleaves two vectors.
-
-    First, small blocks within 128 bits by unpack instructions; then these blocks change places.
-    """
-    side, found = len(rows), list(rows)
-    for first in range(0, side, lane):
-        found[first : first + lane] = _unpacked(b, found[first : first + lane], 1, lane)
-    step = lane
-    while step < side:
-        for k in (k for k in range(side) if not k & step):
-            low, high = found[k], found[k + step]
-            found[k] = _shuffled(b, low, high, [j if not j & step else side + j - step for j in range(side)])
-            found[k + step] = _shuffled(b, low, high, [j + step if not j & step else side + j for j in range(side)])
-        step *= 2
-    return found
-
-
-def _unpacked(b: Builder, rows: Sequence[Value], width: int, lane: int) -> list[Value]:
-    """Transpose the blocks of `lane` rows by as many elements: neighbours are joined, then pairs of them.
-
-    width: elements that are together already.
-    """
-    if len(rows) == 1:
-        return list(rows)
-    lows, highs = [], []
-    for k in range(0, len(rows), 2):
-        lows.append(_interleaved(b, rows[k], rows[k + 1], width, lane, 0))
-        highs.append(_interleaved(b, rows[k], rows[k + 1], width, lane, lane // 2))
-    return [*_unpacked(b, lows, 2 * width, lane), *_unpacked(b, highs, 2 * width, lane)]
-
-
-def _interleaved(b: Builder, first: Value, second: Value, width: int, lane: int, half: int) -> Value:
-    """`width` elements of one vector and of the other by turns, of the lower or the upper half of each lane."""
-    side = ir.VectorType(first.type).shape[0]
-    mask = []
-    for start in range(half, side, lane):
-        for at in range(start, start + lane // 2, width):
-            mask += [*range(at, at + width), *range(side + at, side + at + width)]
-    return _shuffled(b, first, second, mask)
-
-
-def _shuffled(b: Builder, first: Value, second: Value, mask: Sequence[int]) -> Value:
-    return b.op("vector.shuffle", first, second, attributes={"mask": ir.DenseI64ArrayAttr.get(mask)})

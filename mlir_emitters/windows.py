@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..hlo.attributes import ConvolutionDims, Window
+from ..hlo.records import dataclass, replace
 from .builder import Builder, Index
 from .graph import Node
 

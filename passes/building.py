@@ -6,7 +6,6 @@ All values that a builder makes are row-major arrays without an explicit layout.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..hlo.ir import Computation, Instruction, Literal
 from ..hlo.layouts import same_bytes
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field, replace
 from ..hlo.shapes import Shape, array, tuple_shape
 from .flatten import copy_body
 from .rewriting import Names

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ..hlo.devices import ONE_DEVICE, Devices
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
+from ..hlo.records import dataclass, field, replace
 from .algebra.sweep import simplify_algebra
+from .canonical.batch_loops import batch_loops
 from .canonical.convolution import canonicalize_convolutions
 from .canonical.copy_dot_operands import copy_dot_operands
+from .canonical.counted_compares import compare_counted
 from .canonical.depth_last import depth_last
 from .canonical.dot import canonicalize_dots
 from .canonical.features_last import features_last
+from .canonical.follow_layouts import follow_layouts
 from .canonical.layouts import agree_layouts
 from .canonical.library_layouts import choose_library_layouts
 from .canonical.matrix_dots import matrix_dots
 from .canonical.normalize_floats import normalize_floats
+from .canonical.patches import integer_patches
 from .canonical.split_reductions import split_reductions
 from .cleanup.constant_folding import fold_constants
 from .cleanup.cse import share_equal
@@ -123,13 +126,17 @@ PASSES: dict[str, Pass] = {
         Pass("expand-select-and-scatter", expand_select_and_scatter, requires=frozenset({FLAT})),
         Pass("expand-reduce-window", expand_reduce_window),
         Pass("expand-linalg", expand_linalg),
+        Pass("follow-layouts", follow_layouts, requires=frozenset({FLAT})),
         Pass("canonicalize-convolution", canonicalize_convolutions),
         Pass("canonicalize-dot", canonicalize_dots),
         Pass("matrix-dots", matrix_dots),
+        Pass("batch-loops", batch_loops, requires=frozenset({FLAT})),
         Pass("features-last", features_last),
         Pass("depth-last", depth_last),
+        Pass("integer-patches", integer_patches),
         Pass("copy-dot-operands", copy_dot_operands),
         Pass("split-reductions", split_reductions),
+        Pass("counted-compares", compare_counted),
         Pass("normalize-floats", normalize_floats),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
         Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
@@ -166,10 +173,12 @@ EARLY = ("expand-async", "expand-rng-state", "pad-dynamic")
 OPTIMIZE = (
     *("flatten", *EARLY, "untuple", "dce", "prune", "simplify", "algebra", "fold-constants", "hoist-branches"),
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
-    *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
+    *("follow-layouts", "cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
     *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
-    *("features-last", "depth-last", "copy-dot-operands", "split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
-    *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
+    *("batch-loops", "dce", "features-last", "depth-last", "integer-patches", "copy-dot-operands", "split-reductions"),
+    *("simplify", "counted-compares", "prune", "dce"),
+    *("layouts", "fuse", "dce", "fuse-rows", "fuse-outputs", "dce", "library-layouts"),
+    *("fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on an unscheduled module."""
 
@@ -188,10 +197,15 @@ class PipelineOptions:
     without: frozenset[str] = frozenset()
 
 
+USUAL = PipelineOptions()
+
+
 def select(names: Sequence[str]) -> tuple[Pass, ...]:
     """Look up passes by name. Raises TestbedError for an unknown name."""
     for name in names:
         if name not in PASSES:
+            import difflib
+
             near = difflib.get_close_matches(name, PASSES, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"passes: {', '.join(PASSES)}"
             raise TestbedError(f"no pass named {name!r}", remedy=remedy)
@@ -251,7 +265,7 @@ def default_passes(module: Module) -> tuple[str, ...]:
     return PREPARE if is_scheduled(module) else OPTIMIZE
 
 
-def optimize(module: Module, options: PipelineOptions = PipelineOptions(), observer: Observer | None = None) -> Module:
+def optimize(module: Module, options: PipelineOptions = USUAL, observer: Observer | None = None) -> Module:
     """Run the passes that precede scheduling and buffer assignment."""
     names = options.passes if options.passes is not None else default_passes(module)
     chosen = select([name for name in names if name not in options.without])

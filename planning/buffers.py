@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..hlo.ir import Instruction, Module
+from ..hlo.records import dataclass
 from ..hlo.shapes import ShapeIndex
 from .allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .coalesce import Classes, coalesce

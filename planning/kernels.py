@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 from ..hlo.errors import UnsupportedError, VerificationError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
 from ..hlo.library.calls import is_foreign
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.remedies import CHANNELS
 from .liveness import NO_BUFFER
 from .partition import partition_of

@@ -11,7 +11,6 @@ conditional. Most of these copies are removed later (coalesce.py).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
@@ -19,6 +18,7 @@ from ..hlo.ir import Computation, Instruction, Literal, Module
 from ..hlo.layouts import is_alias, same_bytes
 from ..hlo.opclasses import FORWARDING, branches, control_computations
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, ShapeIndex, array
 from .inplace import reuses, updated_operands
 from .plan import AllocationKind

@@ -9,10 +9,10 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..hlo.records import dataclass, field
 from .allocation import slot_alignment
 
 Segments = Sequence[tuple[int, int]]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..hlo.analysis.cost_analysis import CostAnalysis
 from ..hlo.analysis.rows import rows_of_body
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from .inplace import BY_ELEMENT
 from .split_rules import (

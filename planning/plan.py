@@ -6,12 +6,12 @@ Equal plans give equal thunk sequences: the choice of the stack that emits a ker
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from ..hlo.display import Displayed
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import OUTSIDE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, ShapeIndex
 from .allocation import Allocation as Allocation
 from .allocation import AllocationKind as AllocationKind

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from ..hlo.analysis.effects import has_side_effect
 from ..hlo.analysis.trip_count import trip_count
+from ..hlo.collector import collector_at_rest
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.verify.precision import mixed_precision
 from ..passes.pipeline import Observer, PipelineOptions, optimize
 from .allocation import USER_ALIGNMENT
 from .buffers import Buffers, assign_buffers
-from .collector import collector_at_rest
 from .kernels import KernelTable, places_of
 from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, moves_no_bytes, single_copy
 from .plan import ConditionalStep, CopyStep, Plan, Step, WhileStep
@@ -36,7 +36,10 @@ class PlanOptions:
     taken: Collection[str] = ()
 
 
-def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observer | None = None) -> Plan:
+USUAL = PlanOptions()
+
+
+def plan(module: Module, options: PlanOptions = USUAL, observer: Observer | None = None) -> Plan:
     """Plan a verified module: run the passes, schedule, assign buffers, and request kernels.
 
     Raises UnsupportedError for a module that needs something the stacks do not support.

@@ -19,13 +19,13 @@ from .allocation import POOL_ALIGNMENT
 ON_STACK = 4096
 """Bytes up to which the Plan offers no scratch memory."""
 
-COUNTED = 16
-"""Least elements of a row beside which a sort may count how often digits of its keys occur, if its comparator is one
-comparison.
+COUNTED = 2
+"""Least elements of a row beside which a sort may use more memory, if its comparator is one comparison: to count how
+often digits of its keys occur, or for several rows side by side.
 """
 
 COUNTS = 1 << 15
-"""Bytes of these counts; of short rows COUNTS_AN_ELEMENT times their elements."""
+"""Bytes of this memory; of short rows COUNTS_AN_ELEMENT times their elements."""
 
 COUNTS_AN_ELEMENT = 128
 
@@ -44,7 +44,7 @@ def sort_bound(instruction: Instruction, cut: bool = False) -> int:
 
 
 def sort_counts(instruction: Instruction) -> int:
-    """Room for counts beside rows that may be sorted by digits."""
+    """Room beside rows that may be sorted by digits, or several at once."""
     length = instruction.operands[0].shape.dims[instruction.dimensions[0]]
     counted = length >= COUNTED and instruction.attributes["to_apply"].root.opcode is Op.COMPARE
     return min(COUNTS, COUNTS_AN_ELEMENT * length) if counted else 0

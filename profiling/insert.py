@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 
+from ..hlo.records import replace
 from ..planning.plan import ConditionalStep, Plan, ProfileStep, Step, WhileStep
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from .kinds import Noting, SequentialThunk
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..hlo.dtypes import BY_NAME, DType
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from ..planning.allocation import BufferSlice
 from .kinds import Check, ChecksumThunk, CompareThunk, FillThunk, NanThunk, ZoneThunk
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from .kinds import ProfileThunk, SequentialThunk, Thunk, children, kind_of
 
 MOST_EVENTS = 1 << 17

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
-from ..codegen.inline import Inlinable, build_with_kernels, inlinable
+from ..codegen.inline import Inlinable, build_with_kernels, inlinable, prepared
 from ..codegen.mlir import bytecode_of, lower_text, mlir_version
 from ..codegen.open_module import versions
 from ..codegen.optimize import CompiledObject, build_object
 from ..codegen.options import SETTINGS, EmitOptions
+from ..hlo.records import dataclass, replace
 from . import host_locals
 from .check_code import CHECK_IR
 from .checks import FUNCTIONS
@@ -64,18 +64,27 @@ class Inlining:
     module: HostModule
     kernels: tuple[str, ...]
 
-    def build(self, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
-        """As `build_host`. The key is that of the module without small kernels: which are small is found on a miss."""
+    def build(
+        self,
+        options: EmitOptions,
+        cache: ObjectCache | None,
+        optimized: Callable[[], Sequence[str] | None] | None = None,
+    ) -> CompiledObject:
+        """As `build_host`. The key is that of the module without small kernels: which are small is found on a miss.
+        optimized: gives the IR of the kernels after all passes, if somebody has it.
+        """
 
         def make() -> CompiledObject:
-            module, kernels = self.prepare(options)
+            module, kernels = self.prepare(options, optimized() if optimized is not None else None)
             return build_with_kernels(host_ir(module), kernels, options)
 
         return _cached(self.module, self.kernels, options, cache, make)
 
-    def prepare(self, options: EmitOptions) -> tuple[HostModule, list[Inlinable]]:
+    def prepare(
+        self, options: EmitOptions, optimized: Sequence[str] | None = None
+    ) -> tuple[HostModule, list[Inlinable]]:
         """The module that knows which kernels are small, and these."""
-        kernels = inlinable(self.kernels, options)
+        kernels = inlinable(self.kernels, options) if optimized is None else prepared(optimized)
         small = frozenset[str]().union(*(kernel.small for kernel in kernels))
         return module_of(self.root, options, self.seconds, small), kernels
 

@@ -8,8 +8,8 @@ lets the steps in it work on them, and copies what was written back behind it. L
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 
+from ..hlo.records import dataclass
 from ..planning.allocation import POOL_ALIGNMENT, BufferSlice
 from .kinds import Access, ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Container
-from dataclasses import dataclass, replace
 
 from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode
 from ..codegen.pool import pool
 from ..hlo.later import np
+from ..hlo.records import dataclass, replace
 from .events import MOST_EVENTS, EventBuffer
 from .host_module import ENTRY, VERSION, HostModule, host_module
 from .host_steps import DEVICE_WORDS, EVENTS, LEFT, PARALLEL_FOR, POSITION, STOP

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count
 
 from ..hlo.dtypes import BY_NAME
+from ..hlo.records import dataclass, field, replace
 from ..planning.allocation import POOL_ALIGNMENT, BufferSlice
 from .checks import format_of
 from .kinds import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from ..hlo.devices import ONE_DEVICE, Devices
 from ..hlo.opclasses import OUTSIDE
+from ..hlo.records import dataclass, field
 from ..planning.plan import ConditionalStep, CopyStep, KernelRequest, KernelStep, Plan, ProfileStep, Step, WhileStep
 from .exchanges import overlapped, thunks_of
 from .kinds import (

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..codegen.load import LoadedCode, load
 from ..codegen.runtime import runtime_object
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from .events import EventBuffer
 from .executor import Executor
 from .host_program import HostFrame

@@ -6,10 +6,10 @@ import ctypes
 import hashlib
 import time
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from ..hlo.later import np
+from ..hlo.records import dataclass
 from .kinds import ConditionalThunk, KernelThunk, Meeting, Thunk, WhileThunk
 
 LOOP_SECONDS = 0.02

@@ -22,13 +22,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 
 from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode, load
 from ..codegen.pool import PARALLEL_FOR, pool
 from ..codegen.runtime import runtime_object, runtime_target
+from ..hlo.records import dataclass
 from .events import PROFILE_IR
 from .kinds import Split
 

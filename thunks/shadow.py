@@ -8,9 +8,9 @@ run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count
 
+from ..hlo.records import dataclass, field, replace
 from ..planning.allocation import BufferSlice
 from .insert_checks import Memory, aligned, rewritten
 from .kinds import (

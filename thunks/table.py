@@ -7,8 +7,8 @@ arguments or a `Jump`; `runner.py` describes the rest. With an observer, control
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
 
+from ..hlo.records import dataclass, field
 from ..planning.allocation import BufferSlice
 from .checks import Call, address_of, call_of
 from .events import mark_of

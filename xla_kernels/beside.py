@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..codegen.options import EmitOptions, EmittedModule
@@ -11,6 +10,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from ..planning.plan import KernelRequest
 from .emission import XlaEmitter
 from .match import Match, Matches

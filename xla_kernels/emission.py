@@ -6,7 +6,6 @@ The code is the object as XLA compiled it, or XLA's LLVM IR, which our LLVM then
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ..codegen.llvm import parse
 from ..codegen.options import EmitOptions, EmittedModule, Target
 from ..hlo.errors import InputError, UnsupportedError
 from ..hlo.library.calls import is_sealed
+from ..hlo.records import dataclass, field
 from ..planning.plan import KernelRequest
 from .ir_text import adapted
 from .kernels import REMAKE, KernelFiles, XlaKernel, read_file, read_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..hlo.errors import InputError
+from ..hlo.records import dataclass
 
 SCHEDULED = "cpu_after_optimizations"
 """What XLA calls a module after its last pass, in the names of files."""

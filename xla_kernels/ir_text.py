@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
+
+from ..hlo.records import dataclass
 
 FLOATS = {
     "half": np.dtype(np.float16),

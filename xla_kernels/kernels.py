@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..codegen.elf import ElfObject, read_object
 from ..codegen.errors import CodegenError
 from ..hlo.errors import InputError
+from ..hlo.records import dataclass, field
 from .folder import DumpFiles
 from .processor import ELSEWHERE, refused_object
 

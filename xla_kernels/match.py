@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from ..hlo.dtypes import DType
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction, Module
 from ..hlo.opclasses import CONTROL, FORWARDING, OUTSIDE, control_computations
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, ShapeIndex
 from .kernels import KernelFiles, XlaKernel
 from .slices import Places, Slices

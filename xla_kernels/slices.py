@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction, Module
 from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import ShapeIndex
 from .kernels import REMAKE, read_text
 

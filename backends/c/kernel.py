@@ -22,6 +22,9 @@ from .scalars import SCALARS
 RULES: dict[Op, ElementRule] = {**MOVEMENT, **FOLDS, **REFUSED}
 """Opcodes whose element is not a C expression of its operands' elements at the same position."""
 
+ABREAST = 4
+"""Neighbours in memory along a concatenation that are written together: what its operands share is computed once."""
+
 FRAMES = 16
 """Python frames for each instruction of a chain."""
 
@@ -118,8 +121,23 @@ def _emit_group(e: Elemental, request: KernelRequest, group: list[Leaf]) -> None
         WHOLE[i.opcode](e, i, _all_leaves(group), _scratch(e, request, i))
     elif i not in e.leaves and i.opcode is Op.DYNAMIC_UPDATE_SLICE and len(group) == 1:
         emit_update(e, first)
+    elif i not in e.leaves and _is_abreast(i):
+        (d,) = i.dimensions
+
+        def write(at: At) -> None:
+            for k in range(i.shape.dims[d]):
+                _write(e, group, (*at[:d], k, *at[d + 1 :]))
+
+        nest(e, first.shape, write, skip=(d,))
     else:
         nest(e, first.shape, lambda at: _write(e, group, at))
+
+
+def _is_abreast(i: Instruction) -> bool:
+    if i.opcode is not Op.CONCATENATE:
+        return False
+    (d,) = i.dimensions
+    return i.shape.minor_to_major[0] == d and i.shape.dims[d] <= ABREAST
 
 
 def _all_leaves(group: list[Leaf]) -> list[Leaf]:

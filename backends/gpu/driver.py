@@ -6,6 +6,7 @@ CUDA's driver and HIP have the same functions but for names and a few arguments;
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Mapping
 from ctypes import POINTER, c_char, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
@@ -85,12 +86,21 @@ class Driver:
     dialect: Dialect
     symbols: Mapping[str, Callable[..., int]]
     contexts: dict[int, int] = field(default_factory=dict)
+    _entered: threading.local = field(default_factory=threading.local)
+
+    @property
+    def device(self) -> int | None:
+        """The device that this thread entered last."""
+        return getattr(self._entered, "device", None)
 
     def call(self, name: str, *arguments: Any) -> int:
         """The code that a function returns."""
         adapter = self.dialect.adapters.get(name)
         if adapter is not None:
-            return adapter(self, *arguments)
+            code = adapter(self, *arguments)
+            if name == "enter" and not code:
+                self._entered.device = arguments[0]
+            return code
         return self.symbols[self.dialect.functions[name]](*arguments)
 
     def do(self, what: str, name: str, *arguments: Any) -> None:

@@ -12,9 +12,15 @@ from .driver import Driver
 
 
 def destroyed(driver: Driver, device: int, function: str, value: int) -> None:
-    """Give a block, or another thing of a device, back to its driver."""
+    """Give a block, or another thing of a device, back to its driver.
+
+    The garbage collector may call it between any two calls of a thread, whose device stays what it was.
+    """
+    before = driver.device
     driver.call("enter", device)
     driver.call(function, value)
+    if before not in (None, device):
+        driver.call("enter", before)
 
 
 class GpuMemory(Memory):

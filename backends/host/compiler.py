@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
-from ...codegen.c_compiler import build_c_object, c_assembly
 from ...codegen.cache import ObjectCache
-from ...codegen.glue import modules_of
+from ...codegen.glue import kernels_of, modules_of
 from ...codegen.helpers import build_helper
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
 from ...codegen.options import EmitOptions, EmittedModule
 from ...codegen.threads import processors
+from ...hlo.collector import collector_at_rest
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
+from ...hlo.records import dataclass, field, replace
 from ...passes.pipeline import PipelineOptions
-from ...planning.plan import KernelRequest, Plan
+from ...planning.plan import KernelRequest, Plan, WhileStep
 from ...planning.planner import PlanOptions, plan
 from ...profiling.insert import profiled
 from ...thunks import SequentialThunk, from_plan, to_text
@@ -37,11 +36,27 @@ from .parts import Part, by_stack, refuse_queues, refuse_unsupported
 from .program import BuiltHost
 from .shadows import exactly, shadows_of
 
-BATCH = 4
-"""Kernels per LLVM module. Measured cost: about 2 ms per module and 20 ms per kernel."""
+BATCH, FEW = 8, 4
+"""The most kernels per LLVM module; from FEW + 1 on a program has two, for two threads. Twice as many modules of half
+the size took 1.07 (legacy) to 1.1 (MLIR) of the processor time of 21 kernels, and as long on two processors.
+"""
 
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Made:
+    """A batch of kernels: who emitted it, its module, and what waits for its objects."""
+
+    emitter: Emitter
+    module: EmittedModule
+    objects: Callable[[], list[CompiledObject]]
+
+    @property
+    def inlines(self) -> bool:
+        """Whether its kernels may be inlined."""
+        return _inlines(self.emitter)
 
 
 @dataclass
@@ -74,7 +89,8 @@ class HostCompiler(Compiler[Plan]):
         if options.profile:
             program = profiled(program)
         parts = by_stack(program.emitted, emit_for)
-        refuse_unsupported(parts)
+        with collector_at_rest():  # it imports the stacks
+            refuse_unsupported(parts)
         watch = Stopwatch()
         seconds = dict(seconds_by_kernel(program))
         shadows = shadows_of(program.emitted, emit_for)
@@ -87,7 +103,8 @@ class HostCompiler(Compiler[Plan]):
             seconds |= {request.name: seconds[name] for name, request in shadows.requests.items() if name in seconds}
         memory = Memory(len(program.assignment.allocations))
 
-        def host_of(ranged: frozenset[str]) -> tuple[SequentialThunk, BuiltHost | None]:
+        def host_of(made: Sequence[Made]) -> tuple[SequentialThunk, BuiltHost | None]:
+            ranged = _ranged(made)
             thunks = from_plan(program, ranged=ranged, devices=options.devices)
             if shadows is not None:
                 thunks = shadows.rewrite(thunks, ranged, options.tolerances or exactly, memory)
@@ -97,10 +114,13 @@ class HostCompiler(Compiler[Plan]):
                 return thunks, None
             with watch.measure("host"):
                 small = host_program.inlined(thunks, seconds, options)
-                return thunks, host_program.build(thunks, seconds, options, ir_of(small, parts, options))
+                return thunks, host_program.build(
+                    thunks, seconds, options, _within(small, made), lambda: _optimized_within(small, made)
+                )
 
-        is_long = sum(1 for _ in program.walk()) >= host_program.WORTH
-        objects, ranged, (thunks, host) = _build(parts, options, watch, host_of, is_long)
+        steps = list(program.walk())
+        is_long, loops = len(steps) >= host_program.WORTH, any(isinstance(step, WhileStep) for step in steps)
+        objects, ranged, (thunks, host) = _build(parts, options, watch, host_of, is_long, loops)
         if host is not None:
             objects.append(host.object)
         watch.seconds["optimize"] = sum(o.optimize_seconds for o in objects)
@@ -152,24 +172,48 @@ def _chosen(emit_for: EmitFor | None) -> EmitFor:
 
 def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
     """LLVM IR of some kernels that may be inlined, a module for each stack."""
-    inlining = [part for part in parts if part.emitter.language == "llvm" and not part.emitter.alone]
-    chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in inlining]
+    chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in parts]
     emit = replace(options.emit, keep_stages=False)
-    return [emitter.emit(requests, emit).llvm_ir for emitter, requests in chosen if requests]
+    return [by.emit(requests, emit).llvm_ir for by, requests in chosen if requests and _inlines(by)]
+
+
+def _within(names: Collection[str], made: Sequence[Made]) -> list[str]:
+    """LLVM IR of some kernels that may be inlined, from the modules that have them."""
+    found = [kernels_of(batch.module.llvm_ir, names) for batch in made if batch.inlines]
+    return [text for text in found if text is not None]
+
+
+def _optimized_within(names: Collection[str], made: Sequence[Made]) -> list[str] | None:
+    """The same as it was compiled; None if some of it was not, but found in the cache."""
+    objects = [o for batch in made if batch.inlines for o in batch.objects()]
+    if any(o.llvm_ir is None for o in objects):
+        return None
+    found = [kernels_of(o.llvm_ir or "", names) for o in objects]
+    return [text for text in found if text is not None]
+
+
+def _inlines(emitter: Emitter) -> bool:
+    return emitter.language == "llvm" and not emitter.alone
+
+
+def _ranged(made: Sequence[Made]) -> frozenset[str]:
+    """The kernels that take ranges."""
+    return frozenset[str]().union(*(batch.module.ranged for batch in made))
 
 
 def _build(
     parts: Sequence[Part],
     options: CompileOptions,
     watch: Stopwatch,
-    beside: Callable[[frozenset[str]], T],
+    beside: Callable[[Sequence[Made]], T],
     takes_long: bool,
+    keeps_ir: bool,
 ) -> tuple[list[CompiledObject], frozenset[str], T]:
     """(One object per batch of kernels, in order, and those that these call; the kernels that take ranges; what
     `beside` makes of these). LLVM works on a batch while the next batches are emitted, and then while `beside` runs.
-    takes_long: whether that is worth a thread even for one batch.
+    takes_long: whether that is worth a thread even for one batch. keeps_ir: whether `beside` may use optimised IR.
     """
-    ranged: set[str] = set()
+    made: list[Made] = []
     called: dict[bytes, None] = {}
     helpers: dict[str, None] = {}
     batches = [(part.emitter, batch) for part in parts for batch in _batches(part, options.batches or batches_of)]
@@ -177,24 +221,33 @@ def _build(
     emit = replace(options.emit, keep_stages=False)
 
     def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> EmittedModule:
-        with watch.measure("emit"):
+        with watch.measure("emit"), collector_at_rest():  # llvmlite's objects have cycles, but a batch is small
             module = emitter.emit(batch, emit)
-        ranged.update(module.ranged)
         called.update(dict.fromkeys(module.objects))
         helpers.update(dict.fromkeys(module.helpers))
         return module
 
+    def compiled(module: EmittedModule) -> list[CompiledObject]:
+        return _objects(module, emit, options.cache, keeps_ir)
+
     if workers <= 1:
-        objects = [o for batch in batches for o in _objects(emitted(*batch), emit, options.cache)]
+        for emitter, requests in batches:
+            module = emitted(emitter, requests)
+            made.append(Made(emitter, module, partial(list, compiled(module))))
+        objects = [o for batch in made for o in batch.objects()]
         objects += [build_helper(text, emit, options.cache) for text in helpers]
-        return [*objects, *map(_given, called)], frozenset(ranged), beside(frozenset(ranged))
+        return [*objects, *map(_given, called)], _ranged(made), beside(made)
+    from concurrent.futures import ThreadPoolExecutor  # slow to load, and most programs need none
+
     pool = ThreadPoolExecutor(workers, thread_name_prefix="compile")
     try:
-        futures = [pool.submit(_objects, emitted(*batch), emit, options.cache) for batch in batches]
+        for emitter, requests in batches:
+            module = emitted(emitter, requests)
+            made.append(Made(emitter, module, pool.submit(compiled, module).result))
         shared = [pool.submit(build_helper, text, emit, options.cache) for text in helpers]
-        other = beside(frozenset(ranged))
-        objects = [*(o for future in futures for o in future.result()), *(future.result() for future in shared)]
-        return [*objects, *map(_given, called)], frozenset(ranged), other
+        other = beside(made)
+        objects = [*(o for batch in made for o in batch.objects()), *(future.result() for future in shared)]
+        return [*objects, *map(_given, called)], _ranged(made), other
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -204,9 +257,13 @@ def _given(data: bytes) -> CompiledObject:
     return CompiledObject(data, 0.0, 0.0, cached=True)
 
 
-def _objects(module: EmittedModule, emit: EmitOptions, cache: ObjectCache | None) -> list[CompiledObject]:
+def _objects(
+    module: EmittedModule, emit: EmitOptions, cache: ObjectCache | None, keeps_ir: bool
+) -> list[CompiledObject]:
     if module.language == "llvm":
-        return [build_object(text, options, cache) for text, options in modules_of(module, emit)]
+        return [build_object(text, options, cache, keeps_ir) for text, options in modules_of(module, emit)]
+    from ...codegen.c_compiler import build_c_object
+
     return [build_c_object(module.llvm_ir, emit, cache)]
 
 
@@ -221,7 +278,7 @@ def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest
 
     They depend only on the number of kernels, so equal programs give equal objects on every machine.
     """
-    count = -(-len(requests) // BATCH)
+    count = max(-(-len(requests) // BATCH), min(2, -(-len(requests) // FEW)))
     bounds = [len(requests) * n // count for n in range(count + 1)] if count else []
     return [requests[begin:end] for begin, end in pairwise(bounds)]
 
@@ -242,6 +299,8 @@ def _stages(parts: Sequence[Part], options: CompileOptions) -> Iterator[tuple[st
             for count, text in enumerate(module.helpers, 1):
                 named += [(f"helper{count}.ll", text), (f"helper{count}.s", assembly(text, emit))]
         else:
+            from ...codegen.c_compiler import c_assembly
+
             named = [("c", module.llvm_ir), ("s", c_assembly(module.llvm_ir, emit))]
         for number, (name, text) in enumerate(named, 1):
             yield f"{part.emitter.name}.{number}.{name}", text

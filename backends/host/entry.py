@@ -12,7 +12,6 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from ...codegen.load import LoadedCode, load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions
 from ...hlo.dtypes import DType
+from ...hlo.records import dataclass, replace
 from ...thunks.patched import NativeRun
 from ...thunks.rounds import LOOP_SECONDS
 from ..calling import Calling

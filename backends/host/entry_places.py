@@ -5,10 +5,9 @@ All functions hold the interpreter's lock. entry.py fills in the records and say
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
+from ...hlo.records import dataclass
 from .words import DOUBLE, FLOAT, I32, I64, NULL, PTR, VOID, NativeModule, Words
 
 PROGRAM = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import os
 import threading
 import time
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 
 MOST_RECORDED = 1 << 22
 """Events that a frame keeps for a recorder: 64 MiB, of which only what is written takes memory."""
+
+
+_RUNS = itertools.count()
+"""Runs that could have prepared the native entry. The first one of a process does not: preparing takes longer than
+compiling a small program, and a process may run nothing else.
+"""
 
 
 class HostExecutable(Executable):
@@ -204,7 +211,7 @@ class HostExecutable(Executable):
                 remedy = "call execute_replicated(inputs of each device)"
                 raise InputError(f"{self.program.name} was compiled for {self.outside.devices}", remedy=remedy)
             return self._on_all(lambda _, alone: self._execute(inputs, outputs, observer, donated, alone))[0]
-        if self._may_enter:
+        if self._may_enter and next(_RUNS):
             self._enter()
         if self._border is not None:
             inputs, outputs = self._border.padded(inputs), self._sized(outputs)

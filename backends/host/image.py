@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ...hlo.devices import ONE_DEVICE, Devices
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import Location
+from ...hlo.records import replace
 from ...planning.allocation import POOL_ALIGNMENT, Allocation
 from ...planning.plan import AllocationKind, BufferSlice, KernelRequest, Plan
 from ...thunks.image import Image, Kernel, KernelArgument

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...hlo.dtypes import from_numpy
 from ...hlo.errors import InputError, OutOfMemoryError
 from ...hlo.later import np
+from ...hlo.records import dataclass, field
 from ...hlo.shapes import Shape
 from .addresses import address_of
 from .memory import POOL, size_class

@@ -12,11 +12,11 @@ import os
 import sys
 import threading
 import weakref
-from dataclasses import dataclass
 from typing import Any
 
 from ...hlo.errors import InputError
 from ...hlo.later import np
+from ...hlo.records import dataclass
 from ...planning.allocation import POOL_ALIGNMENT
 
 IDLE_LIMIT = 512 << 20

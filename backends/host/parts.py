@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ...hlo.opset import Family, opcodes
+from ...hlo.records import dataclass
 from ...hlo.remedies import CHANNELS
 from ...planning.plan import KernelRequest
 from ..base import EmitFor, Emitter

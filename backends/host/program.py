@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ...codegen.contract import ARCHITECTURES
-from ...codegen.inline import with_kernels
 from ...codegen.optimize import CompiledObject, optimize
 from ...codegen.options import EmitOptions
+from ...hlo.records import dataclass
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
-from ...thunks.host_build import Inlining, build_host, effort, host_ir, module_of
-from ...thunks.host_module import HostModule
 from ..base import CompileOptions, HostProgramKind
+
+if TYPE_CHECKING:
+    from ...thunks.host_build import Inlining
+    from ...thunks.host_module import HostModule
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,29 @@ def inlined(thunks: SequentialThunk, seconds: Mapping[str, float], options: Comp
 
 
 def build(
-    thunks: SequentialThunk, seconds: Mapping[str, float], options: CompileOptions, kernels: Sequence[str]
+    thunks: SequentialThunk,
+    seconds: Mapping[str, float],
+    options: CompileOptions,
+    kernels: Sequence[str],
+    optimized: Callable[[], Sequence[str] | None] | None = None,
 ) -> BuiltHost:
     """Compile the host program. seconds: an upper estimate of each kernel's run time, by symbol. kernels: LLVM IR of
-    those that may be inlined.
+    those that may be inlined. optimized: gives it after all passes, if somebody has it.
     """
+    from ...thunks.host_build import Inlining, build_host, module_of  # it loads another LLVM
+
     module = module_of(thunks, options.emit, seconds)
     if not kernels:
         return BuiltHost(module, build_host(module, options.emit, options.cache))
     inlining = Inlining(thunks, seconds, module, tuple(kernels))
-    return BuiltHost(module, inlining.build(options.emit, options.cache), inlining)
+    return BuiltHost(module, inlining.build(options.emit, options.cache, optimized), inlining)
 
 
 def stages(host: BuiltHost, options: CompileOptions) -> Iterator[tuple[str, str]]:
     """File names and texts of the host program's IR, in the order of the stages."""
+    from ...codegen.inline import with_kernels
+    from ...thunks.host_build import effort, host_ir
+
     module, kernels = (host.module, []) if host.inlining is None else host.inlining.prepare(options.emit)
     text = host_ir(module)
     yield "host.mlir", module.text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...hlo.records import dataclass, field, replace
 from ...hlo.shapes import Shape
 from ...planning.allocation import BufferSlice
 from ...planning.plan import KernelRequest

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...hlo.errors import InputError
 from ...hlo.later import np
+from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ...planning.allocation import Allocation, AllocationKind, BufferSlice
 from ...thunks.image import Image

@@ -20,8 +20,9 @@ from typing import Any
 class Request:
     """One workload for one process. workload: a name of the suite, or the absolute path of a MODULE with inputs.
 
-    cpus: the processors that the process may use. exact: also compute the errors. Seconds are per contestant.
-    limit: seconds until the starting process ends this one; a little later it ends by itself, should that be gone.
+    cpus: the processors that the process may use. level: of the processor that our stacks make code for, or 'host'.
+    exact: also compute the errors. Seconds are per contestant. limit: seconds until the starting process ends this one;
+    a little later it ends by itself, should that be gone.
     """
 
     workload: str
@@ -32,6 +33,7 @@ class Request:
     compiles: int = 3
     exact: bool = True
     limit: float = 120.0
+    level: str = "host"
 
 
 PAUSE = 0.03
@@ -54,11 +56,13 @@ def main() -> int:
 
     if hasattr(os, "sched_setaffinity"):  # before any library counts the processors
         os.sched_setaffinity(0, set(request.cpus))
+    from ...codegen.options import assume_host
     from ...codegen.threads import set_threads
     from ...hlo.errors import TestbedError
 
     set_threads(len(request.cpus))
     try:
+        assume_host(request.level)
         measure(request, send)
     except TestbedError as error:
         send({"set": {"failure": str(error)}})
@@ -149,9 +153,36 @@ LONG = 1 << 18
 """Elements of an array that threads share."""
 
 
+WARM = f"""HloModule warm
+more {{
+  t = (f32[{LONG}], s32[]) parameter(0)
+  k = s32[] get-tuple-element(t), index=1
+  zero = s32[] constant(0)
+  ROOT r = pred[] compare(k, zero), direction=GT
+}}
+next {{
+  t = (f32[{LONG}], s32[]) parameter(0)
+  x = f32[{LONG}] get-tuple-element(t), index=0
+  k = s32[] get-tuple-element(t), index=1
+  y = f32[{LONG}] negate(x)
+  one = s32[] constant(1)
+  l = s32[] subtract(k, one)
+  ROOT r = (f32[{LONG}], s32[]) tuple(y, l)
+}}
+ENTRY e {{
+  p = f32[{LONG}] parameter(0)
+  n = s32[] parameter(1)
+  t = (f32[{LONG}], s32[]) tuple(p, n)
+  w = (f32[{LONG}], s32[]) while(t), condition=more, body=next
+  ROOT r = f32[{LONG}] get-tuple-element(w), index=0
+}}
+"""
+"""A loop, whose end is an operand, over an op on an array that is long enough for threads."""
+
+
 def _warm_up(column: str) -> None:
-    """Compile and run a module of one op, so that the start of a library, and what is compiled once a machine, count
-    for no workload: the array is long enough for threads, whose pool is compiled, too.
+    """Compile and run a small module, so that the start of libraries, and what is compiled once a machine, count for no
+    workload: the pool of threads and host programs are compiled, too.
     """
     import numpy as np
 
@@ -159,9 +190,8 @@ def _warm_up(column: str) -> None:
     from .rivals import prepare
     from .workload import Case
 
-    text = f"HloModule warm\n\nENTRY e {{\n  p = f32[{LONG}] parameter(0)\n  ROOT r = f32[{LONG}] negate(p)\n}}\n"
-    module, inputs = parse_module(text), (np.zeros(LONG, np.float32),)
-    prepare(column, Case(inputs, text, numpy=lambda x: -x, torch=lambda torch, x: -x), module, inputs, 1).first()
+    module, inputs = parse_module(WARM), (np.zeros(LONG, np.float32), np.array(3, np.int32))
+    prepare(column, Case(inputs, WARM, numpy=lambda x, n: -x, torch=lambda torch, x, n: -x), module, inputs, 1).first()
 
 
 def _kept(leaf: Any) -> Any:

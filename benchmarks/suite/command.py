@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import signal
 import sys
@@ -12,13 +13,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from ...codegen.options import Target
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError, TestbedError
 from . import history, processes
 from .child import Request
 from .figures import digits
 from .limits import Limits
-from .machine import commit, cpus, machine, versions
+from .machine import ISA, as_on, commit, cpus, machine, versions
 from .plot import check_name, plot
 from .report import as_text
 from .results import Figures, Report, Row
@@ -35,7 +37,9 @@ USUAL = {"rounds": 7, "seconds": 0.7, "compiles": 3}
 
 @dataclass(frozen=True)
 class Settings:
-    """How each workload is measured. limit: seconds for one child process. memory: its resident bytes."""
+    """How each workload is measured. limit: seconds for one child process. memory: its resident bytes. level: of the
+    processor that code is made for.
+    """
 
     columns: tuple[str, ...]
     rounds: int
@@ -44,6 +48,7 @@ class Settings:
     exact: bool
     limit: float
     memory: int
+    level: str = "host"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,6 +78,13 @@ def _parser() -> argparse.ArgumentParser:
         default="1",
         metavar="N,N",
         help="processors and threads of each contestant",
+    )
+    add(
+        "--cpu",
+        default="host",
+        metavar="LEVEL",
+        help=f"as on a processor of this level ({', '.join(ISA)}), XLA's own code too; its libraries (products, "
+        "convolutions; in jaxlib 0.12 reductions), numpy, torch and IREE use what the machine has",
     )
     add("--quick", action="store_true", help="few and short rounds: for a look, not for a figure")
     add("--rounds", type=_positive(int), help=f"interleaved rounds; default {USUAL['rounds']}, quick {QUICK['rounds']}")
@@ -113,7 +125,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         check_name(options.plot)
     if options.fail_above is not None and options.against is None:
         parser.error("--fail-above needs --against")
-    place = machine()
+    place = machine(settings.level)
     then = None
     if options.against is not None:
         then = history.earlier(options.against, options.history, place["fingerprint"])
@@ -168,6 +180,9 @@ def _settings(options: argparse.Namespace) -> Settings:
             raise InputError(f"unknown contestant {column!r}", remedy=f"choose from {', '.join(COLUMNS)}")
     if not columns:
         raise InputError("--columns names no contestant", remedy=f"choose from {', '.join(COLUMNS)}")
+    levels = ["host", *(level for level in ISA if level in Target.levels())]
+    if options.cpu not in levels:
+        raise InputError(f"--cpu {options.cpu}: not a level of this machine", remedy=f"choose from {', '.join(levels)}")
     usual = QUICK if options.quick else USUAL
     return Settings(
         columns,
@@ -177,6 +192,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         not options.no_errors,
         options.limit,
         int(options.memory * 2**30),
+        options.cpu,
     )
 
 
@@ -235,9 +251,10 @@ def measure(
         request = Request(
             workload.path or workload.name,
             *(chosen, columns, settings.rounds, settings.seconds, settings.compiles, settings.exact, settings.limit),
+            settings.level,
         )
-        line = json.dumps(asdict(request))
-        outcome = processes.run(command or processes.command(CHILD), line, settings.limit, settings.memory)
+        line, environ = json.dumps(asdict(request)), as_on(settings.level, os.environ)
+        outcome = processes.run(command or processes.command(CHILD), line, settings.limit, settings.memory, environ)
         _take(row, outcome.events)
         if outcome.ended is None or outcome.stage not in columns:
             break

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,35 @@ LIBRARIES = (
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def machine() -> dict[str, Any]:
-    """The processor and memory. `fingerprint` is equal for runs whose times may be compared."""
+ISA = {"x86-64-v2": ("SSE4_2", "Nehalem"), "x86-64-v3": ("AVX2", "Haswell")}
+"""Level of a processor → what XLA and OpenBLAS call its instructions. The level above has no common name."""
+
+
+def as_on(level: str, given: Mapping[str, str]) -> dict[str, str]:
+    """An environment, changed so that XLA's code and OpenBLAS do without the instructions above a level of ISA.
+
+    The libraries that XLA calls for products and convolutions, and since jaxlib 0.12 for reductions and softmax, cannot
+    be told so.
+    """
+    if level not in ISA:
+        return dict(given)
+    xla, blas = ISA[level]
+    flags = f"{given.get('XLA_FLAGS', '')} --xla_cpu_max_isa={xla}".strip()
+    return {**given, "XLA_FLAGS": flags, "OPENBLAS_CORETYPE": blas}
+
+
+def machine(level: str = "host") -> dict[str, Any]:
+    """The processor and memory. `fingerprint` is equal for runs whose times may be compared. level: of the code."""
     found: dict[str, Any] = {
         "processor": _cpuinfo("model name") or platform.processor() or platform.machine(),
         "architecture": platform.machine(),
+        "level": level,
         "cpus": len(cpus()),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()}",
     }
     parts = [found["processor"], _cpuinfo("flags"), str(os.cpu_count()), str(found["memory_bytes"] >> 30)]
+    parts += [level] * (level != "host")
     found["fingerprint"] = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return found
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,11 @@ def command(module: str, arguments: Sequence[str] = ()) -> list[str]:
     return [sys.executable, "-c", START, json.dumps(sys.path), module, *arguments]
 
 
-def run(arguments: Sequence[str], request: str, limit: float, memory: int) -> Outcome:
+def run(
+    arguments: Sequence[str], request: str, limit: float, memory: int, environ: Mapping[str, str] | None = None
+) -> Outcome:
     """Run a command that reads one line and prints a JSON object a line. limit: seconds. memory: resident bytes.
+    environ: its environment; None for this process's.
 
     The child has its own process group: Ctrl-C reaches this process only, which then ends the group.
     """
@@ -58,6 +61,7 @@ def run(arguments: Sequence[str], request: str, limit: float, memory: int) -> Ou
             text=True,
             encoding="utf-8",
             start_new_session=True,
+            env=environ,
         )
         reader = threading.Thread(target=_read, args=(process, outcome.events), daemon=True)
         reader.start()

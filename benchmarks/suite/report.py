@@ -53,10 +53,12 @@ def as_text(report: Report) -> str:
 
 def _header(report: Report) -> str:
     machine = report.machine
+    level = machine.get("level", "host")
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     lines = [
         f"{report.when}  commit {report.commit or 'unknown'}{'  (interrupted)' if report.interrupted else ''}",
-        f"{machine['processor']}, {machine['cpus']} CPUs, {machine['memory_bytes'] / 2**30:.0f} GiB",
+        f"{machine['processor']}, {machine['cpus']} CPUs, {machine['memory_bytes'] / 2**30:.0f} GiB"
+        + (f", as {level}" if level != "host" else ""),
         versions,
     ]
     return "\n".join(map(wrap, lines))

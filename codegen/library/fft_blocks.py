@@ -14,7 +14,7 @@ from functools import partial
 from llvmlite import ir
 
 from ...hlo.library.calls import whole_bytes
-from ...hlo.library.transforms import LINE, block_bytes, lanes_of, points_of, radices_of
+from ...hlo.library.transforms import LINE, block_bytes, blocks_together, lanes_of, points_of, radices_of
 from ..helpers import text_once
 from .fft_lines import HALF, REAL, Lines
 from .fft_pieces import parameters, piece, table
@@ -29,7 +29,8 @@ transformed once, and then its parts one after the other.
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
     """A transform that blocks compute. read, written: points of a row; steps: from a row, or point, to the next one, in
-    bytes, in the source and the target; kind: rows or columns, of which a block's points are neighbours in memory.
+    bytes, in the source and the target; kind: rows; columns, of which a block's points are neighbours in memory; or
+    several, blocks of columns that are read, and written, together.
     """
 
     loop: str
@@ -40,6 +41,10 @@ class Block:
     read: int
     written: int
     scale: float
+
+    @property
+    def together(self) -> int:
+        return blocks_together(self.points, max(self.steps)) if self.kind == "several" else 1
 
 
 def block_of(loop: str, axis: int, source: Part, target: Part, rows: tuple[int, int], scale: float) -> Block | None:
@@ -55,7 +60,7 @@ def block_of(loop: str, axis: int, source: Part, target: Part, rows: tuple[int, 
     if any(part.strides[axis] != 1 for part in (source, target)):
         if real or steps != (source.dtype.bytes, target.dtype.bytes):
             return None
-        kind, steps = "columns", (ends[0], ends[1])
+        kind, steps = "several" if blocks_together(points, max(ends)) > 1 else "columns", (ends[0], ends[1])
     letter = "f" if target.dtype.component.bytes == 4 else "d"
     read, written = points + (loop == "irfft"), points + (loop == "rfft_n_even")
     return Block(loop, letter, points, kind, steps, read, written, scale)
@@ -78,7 +83,8 @@ def emit_blocks(frame: Frame, block: Block, memory: ir.Value, first: tuple[ir.Va
     length does it: what compiles with each program is one call.
     """
     kinds, tables = _pieces(block), _tables(block)
-    name = f"testbed_fft_{block.loop}_{block.points}_{block.kind}_{block.letter}{'' if frame.fused else '_strict'}"
+    kind = f"{block.kind}_{block.letter}{block.together}{'' if frame.fused else '_strict'}"
+    name = f"testbed_fft_{block.loop}_{block.points}_{kind}"
     frame.helpers[name] = text_once(name, partial(_text, name, block, frame.fused))
     frame.helpers |= dict(piece(kind, block.letter, frame.fused) for kind in kinds)
     frame.helpers |= dict(table(kind, block.points, block.letter) for kind in tables)
@@ -139,28 +145,40 @@ class _Writer:
     def write(self) -> None:
         """A loop over the blocks."""
         source, source_step, target, target_step, memory, rows, scale = self.lines.function.args
-        lanes = self.lines.lanes
-        some = self.lines.b.icmp_unsigned(">", rows, I64(0))
-        with self.lines.b.if_then(some), self.lines.loop(rows, step=lanes) as row:
+        b, lanes, together = self.lines.b, self.lines.lanes, self.block.together
+        with b.if_then(b.icmp_unsigned(">", rows, I64(0))), self.lines.loop(rows, step=lanes * together) as row:
             steps = (source_step, target_step) if self.block.kind == "rows" else (I64(LINE // lanes),) * 2
             ends = self.lines.at(source, row, steps[0]), self.lines.at(target, row, steps[1])
-            self._block((ends[0], source_step), (ends[1], target_step), memory, scale)
+            left = b.udiv(b.sub(rows, row), I64(lanes))
+            blocks = b.select(b.icmp_unsigned("<", left, I64(together)), left, I64(together))
+            self._blocks((ends[0], source_step), (ends[1], target_step), memory, blocks, scale)
 
-    def _block(
-        self, source: tuple[ir.Value, ir.Value], target: tuple[ir.Value, ir.Value], memory: ir.Value, scale: ir.Value
+    def _blocks(
+        self,
+        source: tuple[ir.Value, ir.Value],
+        target: tuple[ir.Value, ir.Value],
+        memory: ir.Value,
+        blocks: ir.Value,
+        scale: ir.Value,
     ) -> None:
-        """The calls for one block. source, target: its places, with their steps."""
+        """The calls for blocks that are read together. source, target: the places of the first, with their steps."""
         block, tables, radices = self.block, self.tables, radices_of(self.block.points) or ()
         inverse, points = block.loop == "ifft", I64(block.points)
         before = I64(HALF if inverse else 0)
         after = I64(HALF if inverse or block.loop == "irfft" else 0)
-        self._call(f"{block.kind}_in", *source, memory, I64(block.read), before)
+        several = [blocks] if block.kind == "several" else []
+        self._call(f"{block.kind}_in", *source, memory, I64(block.read), before, *several)
         if block.loop == "irfft":
             self._call("before_real", memory, tables["real"], points)
-        self._steps(memory, tables.get("roots", memory), radices)
+        if block.kind == "several":
+            with self.lines.loop(blocks) as number:
+                place = self.lines.at(memory, number, LINE * (block.points + 1))
+                self._steps(place, tables.get("roots", memory), radices)
+        else:
+            self._steps(memory, tables.get("roots", memory), radices)
         if block.loop == "rfft_n_even":
             self._call("after_real", memory, tables["order"], tables["real"], points)
-        self._call(f"{block.kind}_out", memory, tables["order"], *target, I64(block.written), after, scale)
+        self._call(f"{block.kind}_out", memory, tables["order"], *target, I64(block.written), after, scale, *several)
 
     def _steps(self, memory: ir.Value, roots: ir.Value, radices: Sequence[int]) -> None:
         """The steps of a part of a block. roots: those of its first step, and then of the others."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -88,13 +89,30 @@ def _rows_out(
 
 
 def _columns_in(
-    lines: Lines, source: ir.Value, step: ir.Value, block: ir.Value, points: ir.Value, flip: ir.Value
+    lines: Lines,
+    source: ir.Value,
+    step: ir.Value,
+    block: ir.Value,
+    points: ir.Value,
+    flip: ir.Value,
+    blocks: ir.Value | None = None,
 ) -> None:
-    with lines.loop(points) as index:
-        place = lines.at(source, index, step)
+    """One block, or several, side by side in the source and one behind the other in memory."""
+    size = _size(lines, points)
+    with lines.loop(points) as index, _each(lines, blocks) as number:
+        place = lines.at(lines.at(source, index, step), number, LINE)
         both = lines.load(place, lines.bytes), lines.load(lines.at(place, HALF), lines.bytes)
         parts = [lines.shuffle(*both, range(odd, 2 * lines.lanes, 2)) for odd in (0, 1)]
-        _fill(lines, parts, lines.at(block, index, LINE), flip)
+        _fill(lines, parts, lines.at(lines.at(block, number, size), index, LINE), flip)
+
+
+def _each(lines: Lines, blocks: ir.Value | None) -> AbstractContextManager[ir.Value]:
+    return nullcontext(I64(0)) if blocks is None else lines.loop(blocks)
+
+
+def _size(lines: Lines, points: ir.Value) -> ir.Value:
+    """Bytes from a block to the next one, which begin in different sets of a cache."""
+    return lines.b.mul(lines.b.add(points, I64(1)), I64(LINE))
 
 
 def _columns_out(
@@ -106,11 +124,13 @@ def _columns_out(
     points: ir.Value,
     flip: ir.Value,
     scale: ir.Value,
+    blocks: ir.Value | None = None,
 ) -> None:
-    factor, half = lines.splat(scale), lines.lanes // 2
-    with lines.loop(points) as index:
-        parts = lines.scaled(_taken(lines, block, _place(lines, places, index), flip), factor)
-        place = lines.at(target, index, step)
+    factor, half, size = lines.splat(scale), lines.lanes // 2, _size(lines, points)
+    with lines.loop(points) as index, _each(lines, blocks) as number:
+        point = _place(lines, places, index)
+        parts = lines.scaled(_taken(lines, lines.at(block, number, size), point, flip), factor)
+        place = lines.at(lines.at(target, index, step), number, LINE)
         for n in (0, 1):
             woven = [lane + part for lane in range(n * half, (n + 1) * half) for part in (0, lines.lanes)]
             lines.store(lines.shuffle(*parts, woven), lines.at(place, n * HALF), lines.bytes)
@@ -260,6 +280,8 @@ PIECES = {
     "rows_out": Piece(_rows_out, _OUT),
     "columns_in": Piece(_columns_in, _IN),
     "columns_out": Piece(_columns_out, _OUT),
+    "several_in": Piece(_columns_in, (*_IN, I64)),
+    "several_out": Piece(_columns_out, (*_OUT, I64)),
     "after_real": Piece(_after, (POINTER, POINTER, POINTER, I64)),
     "before_real": Piece(_before, (POINTER, POINTER, I64)),
     **{f"step{n}": Piece(partial(_step, n), (POINTER, I64, I64, POINTER)) for n in BUTTERFLIES},

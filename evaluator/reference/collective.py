@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...hlo.errors import CollectiveError, UnsupportedError
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ...hlo.replica_groups import mode_of
 from ...hlo.shapes import Shape
 from .context import Context, Pending, Value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from ...hlo.ir import Computation, Instruction
+from ...hlo.records import dataclass
 
 Value = Any
 """The value of an instruction.

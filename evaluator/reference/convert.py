@@ -35,7 +35,18 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
         x = x.astype(np.int8)  # ml_dtypes has no cast from one narrow integer to another
     if (source.is_float and source.bits <= 8) or (target.is_complex and source.bits <= 16 and not source.is_complex):
         x = x.astype(np.float32)  # exact; ml_dtypes lacks some casts between narrow floats
+    if source is DType.F64 and target.is_float and target.bits <= 16 and target is not DType.F16:
+        x = _single_odd(x)  # ml_dtypes rounds to f32 first
     return _without_nan(x, target).astype(target.numpy)
+
+
+def _single_odd(x: Array) -> Array:
+    """f64 → f32; of the two neighbours of an inexact number the odd one, which a second rounding sees to be inexact."""
+    with np.errstate(over="ignore"):
+        near = x.astype(np.float32)
+    other = np.nextafter(near, np.where(near.astype(np.float64) < x, np.inf, -np.inf).astype(np.float32))
+    inexact = np.isfinite(x) & (near.astype(np.float64) != x)
+    return np.where(inexact & (near.view(np.uint32) % 2 == 0), other, near)
 
 
 def _without_nan(x: Array, target: DType) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ...hlo.attributes import ConvolutionDims, PadDim, Window
 from ...hlo.errors import InputError
 from ...hlo.ir import Instruction
+from ...hlo.records import replace
 from .context import Context
 from .convert import narrow
 from .linalg import accumulation_type, matmul

@@ -7,12 +7,12 @@ down, comes before the first element. PADDING_VALID: no padding. A static dimens
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ...hlo.attributes import Window, WindowDim
 from ...hlo.ir import Instruction
+from ...hlo.records import replace
 from ...hlo.shapes import Shape
 from . import region
 from .context import Context, Value

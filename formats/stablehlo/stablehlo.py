@@ -14,16 +14,10 @@ from ...hlo.errors import InputError, Location, ParseError
 from ...hlo.ir import Module
 from ...hlo.remedies import adding
 from ..text.parser import parse_module
+from .magic import is_bytecode
 from .worker import convert
 
-BYTECODE = b"ML\xefR"
-"""The magic number at the start of MLIR bytecode."""
-
 _DIAGNOSTIC = re.compile(r"^(?:[A-Z_]+: )?(-|<unknown>):(\d+):(\d+): error: (.*)", re.MULTILINE)
-
-
-def is_bytecode(code: bytes) -> bool:
-    return code.startswith(BYTECODE)
 
 
 def parse_stablehlo(code: bytes, file: str = "<string>", *, isolate: bool = False) -> Module:

@@ -6,7 +6,6 @@ Callers on the hot path match one regular expression for a whole construct; the 
 
 from __future__ import annotations
 
-import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -173,5 +172,7 @@ class Lexer:
 
 def near(word: str, known: Iterable[str]) -> str | None:
     """A remedy that names the closest known words, or None."""
+    import difflib  # only for messages
+
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ..ir import Computation, Instruction, Module
 from ..opcodes import Op
 from ..opset import BINARY, UNARY
+from ..records import dataclass
 from ..shapes import Shape
 
 POINTER = 8

@@ -6,6 +6,10 @@ passes, to each limit. Further promises stand in rows.py (rows), in planning/pla
 and in planning/scratch.py (scratch memory).
 """
 
+from __future__ import annotations
+
+from ..ir import Instruction
+
 MOST_OPERANDS = 60
 """Arrays that a kernel reads."""
 
@@ -38,3 +42,17 @@ CHAINED = 256
 """Chains: elements of expensive operands up to which they are computed in the kernel of a reduction that runs along
 memory. There each result waits for the one before; larger operands are made by a kernel that may use vectors.
 """
+
+ABREAST = 4
+"""Concatenations that end a kernel: operands of one element each, of up to 8 bytes, along the fastest dimension. A
+stack computes what several of them share once, as if all were read at one index.
+"""
+
+
+def is_abreast(concatenation: Instruction) -> bool:
+    """Whether a concatenation is such a one."""
+    (axis,), shape = concatenation.dimensions, concatenation.shape
+    if shape.dims[axis] > ABREAST or shape.dtype.bytes > 8:
+        return False
+    single = all(o.shape.dims[axis] == 1 for o in concatenation.operands)
+    return single and next((d for d in shape.minor_to_major if shape.dims[d] != 1), None) == axis

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from ..ir import Computation, Instruction
 from ..opclasses import ELEMENTWISE
 from ..opcodes import Op
+from ..records import dataclass
 from ..shapes import Shape
 from .kernel_forms import ELEMENT_REDUCTION
 

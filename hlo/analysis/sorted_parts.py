@@ -6,10 +6,9 @@ themselves are never stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..ir import Computation, Instruction
 from ..opcodes import Op
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

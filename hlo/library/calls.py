@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..conventions import XLA_KERNEL
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
+from ..records import dataclass, replace
 from ..shapes import Shape
 from .lapack import LETTERS, Address, Routine, Sizes, routines
 from .lapack_checks import complaint

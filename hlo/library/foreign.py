@@ -6,10 +6,9 @@ and its results as their shapes say.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..ir import Instruction
 from ..layouts import same_bytes
+from ..records import replace
 from ..shapes import Shape
 from . import calls
 from .calls import is_foreign

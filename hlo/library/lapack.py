@@ -16,10 +16,10 @@ there; what is an operand and work, to the work space; other operands are only r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
 from ..dtypes import DType
+from ..records import dataclass, field
 
 BLOCK = 32
 """Columns per block of a blocked routine with work space (the largest NB of ILAENV)."""

@@ -20,6 +20,14 @@ LONGEST = 4096
 
 REAL = ("RFFT", "IRFFT")
 
+FAR, ALIKE = 1 << 18, 512
+"""Several blocks of columns are read together where the points of a column are multiples of ALIKE bytes apart, and FAR
+bytes or more all together: the lines of one block alone would fall into few sets of a cache.
+"""
+
+TOGETHER, TOGETHER_BYTES = (8, 4, 2), 1 << 20
+"""Blocks that may be read together, and the bytes that they may take."""
+
 
 def lanes_of(dtype: DType) -> int:
     """Rows of a block; dtype: of a part of a complex number."""
@@ -47,9 +55,21 @@ def points_of(real: bool, length: int) -> int:
     return points if radices_of(points) is not None else 0
 
 
+def blocks_together(points: int, step: int) -> int:
+    """Blocks of columns that are read together. step: bytes from a point of a column to the next one."""
+    if points * step < FAR or step % ALIKE:
+        return 1
+    return next((n for n in TOGETHER if n * points * LINE <= TOGETHER_BYTES), 1)
+
+
 def block_bytes(i: Instruction) -> int:
-    """Bytes of a block of the longest of an fft's transforms that blocks compute; 0 if there is none."""
-    lengths = i.attributes["fft_length"]
-    last = len(lengths) - 1
-    points = [points_of(d == last and i.attributes["fft_type"] in REAL, n) for d, n in enumerate(lengths)]
-    return LINE * (max(points) + 1) if any(points) else 0
+    """Bytes of the blocks of the longest of an fft's transforms that blocks compute; 0 if there is none."""
+    lengths, sizes = i.attributes["fft_length"], [0]
+    shapes = (i.shape, i.operands[0].shape)
+    for d, length in enumerate(lengths):
+        points = points_of(d == len(lengths) - 1 and i.attributes["fft_type"] in REAL, length)
+        axis = i.shape.rank - len(lengths) + d
+        step = max(shape.strides[axis] * shape.dtype.bytes for shape in shapes)
+        in_columns = any(shape.strides[axis] != 1 for shape in shapes)
+        sizes.append(LINE * (points + 1) * (blocks_together(points, step) if in_columns else 1) if points else 0)
+    return max(sizes)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..dtypes import COMPLEX, FLOAT, INTEGER, SIGNED, DType
 from ..ir import Instruction
 from ..opcodes import Op
 from ..opset_rows import ANY, NUMBER, PRED
+from ..records import replace
 from ..shapes import Shape
 from .rules import ShapeRule, arrays, broken, higher, make, merged_dynamic, same_dims, same_dtype
 

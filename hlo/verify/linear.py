@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..dtypes import COMPLEX, FLOAT, DType
 from ..errors import VerificationError
 from ..ir import Instruction
 from ..opcodes import Op
+from ..records import replace
 from ..shapes import Shape, tuple_shape
 from .elementwise import check_dtype
 from .rules import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..attributes import PadDim
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
+from ..records import replace
 from ..shapes import UNBOUNDED, Shape
 from .rules import (
     arrays,

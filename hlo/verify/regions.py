@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ..attributes import ConvolutionDims, Window, WindowDim
 from ..dtypes import DType
 from ..ir import Computation, Instruction
 from ..opcodes import Op
+from ..records import replace
 from ..shapes import UNBOUNDED, Shape, tuple_shape
 from .rules import (
     arrays,

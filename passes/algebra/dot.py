@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...hlo.attributes import ConvolutionDims, SliceDim, Window
 from ...hlo.dtypes import DType
@@ -16,6 +17,12 @@ from .rule import holds, is_number, is_zero, rule, spread_over
 
 SMALL_DOT = 1 << 10
 """Maximum number of multiplications for which a dot with a vector becomes multiply and reduce, which can fuse."""
+
+LARGE_ACROSS = 1 << 14
+"""Multiplications from which on a dot that reads one operand across the order of memory is multiply and reduce."""
+
+MOST_ACROSS = 1 << 28
+"""Bytes of the products, at most: they are stored."""
 
 SIGNED_ZERO = "a dot starts at +0, so that a sum of -0 is +0"
 
@@ -35,7 +42,7 @@ def dot_of_zeros(i: Instruction, b: Builder) -> Instruction | None:
 
 def dot_outer(i: Instruction, b: Builder) -> Instruction | None:
     """dot with a contraction of size 1 → multiply of broadcasts."""
-    if _summands(i) != 1 or not _simple(i):
+    if _summands(i) != 1 or not (_simple(i) or _is_complex(i)):
         return None
     x, y = _operand(b, i, 0, i.shape.dtype), _operand(b, i, 1, i.shape.dtype)
     return b.binary(Op.MULTIPLY, x, y)
@@ -71,8 +78,26 @@ def dot_of_columns(i: Instruction, b: Builder) -> Instruction | None:
     if max((d for d, size in enumerate(x.shape.dims) if size != 1), default=-1) not in batch:
         return None
     wide = DType.F32 if i.shape.dtype in NARROW else i.shape.dtype
-    products = b.binary(Op.MULTIPLY, *(b.convert(o, wide) for o in (x, y)))
-    return b.convert(b.reduce(products, Op.ADD, 0, summed), i.shape.dtype)
+    return _summed(i, b, b.convert(x, wide), b.convert(y, wide), summed)
+
+
+def dot_across(i: Instruction, b: Builder) -> Instruction | None:
+    """A large dot without free dimensions of arrays whose summands lie beside each other in one, and not in the other →
+    reduce(multiply): the products are a kernel that reads both in tiles.
+    """
+    summands, operands = _summands(i), i.operands[:2]
+    if summands <= 1 or not _simple(i) or _free(i, 0) or _free(i, 1) or i.shape.size * summands <= LARGE_ACROSS:
+        return None
+    if not all(o.shape.is_row_major for o in (i, *operands)):
+        return None
+    last = [max(d for d, size in enumerate(o.shape.dims) if size != 1) for o in operands]
+    if len({d in i.attributes.get(side[1], ()) for d, side in zip(last, _SIDES, strict=True)}) == 1:
+        return None
+    wide = DType.F32 if i.shape.dtype in NARROW else i.shape.dtype
+    if i.shape.size * summands * wide.bytes > MOST_ACROSS:
+        return None
+    (x, _, kept), (y, _, _) = (_in_order(b, i, side, wide) for side in (0, 1))
+    return _summed(i, b, x, y, range(kept, x.shape.rank))
 
 
 def dot_with_vector(i: Instruction, b: Builder) -> Instruction | None:
@@ -85,9 +110,12 @@ def dot_with_vector(i: Instruction, b: Builder) -> Instruction | None:
         return None
     wide = DType.F32 if i.shape.dtype in NARROW else i.shape.dtype
     x, y = (_operand(b, i, n, wide, contracted=True) for n in (0, 1))
-    products = b.binary(Op.MULTIPLY, x, y)
-    total = b.reduce(products, Op.ADD, 0, range(i.shape.rank, products.shape.rank))
-    return b.convert(total, i.shape.dtype)
+    return _summed(i, b, x, y, range(i.shape.rank, max(x.shape.rank, y.shape.rank)))
+
+
+def _summed(i: Instruction, b: Builder, x: Instruction, y: Instruction, dims: Sequence[int]) -> Instruction:
+    """The result of a dot by the sums of products along some dimensions."""
+    return b.convert(b.reduce(b.binary(Op.MULTIPLY, x, y), Op.ADD, 0, dims), i.shape.dtype)
 
 
 def _summands(i: Instruction) -> int:
@@ -100,6 +128,12 @@ def _simple(i: Instruction) -> bool:
     plain = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64) or (dtype.is_integer and dtype.bits >= 8)
     same = all(o.shape.dtype.is_float == dtype.is_float and holds(dtype, o.shape.dtype) for o in i.operands)
     return plain and same and len(i.operands) == 2 and bool(i.shape.size)
+
+
+def _is_complex(i: Instruction) -> bool:
+    """Whether a dot is non-empty, not sparse, and of complex numbers of one dtype."""
+    dtypes = {i.shape.dtype, *(o.shape.dtype for o in i.operands)}
+    return i.shape.dtype.is_complex and len(dtypes) == 1 and len(i.operands) == 2 and bool(i.shape.size)
 
 
 _SIDES = (("lhs_batch_dims", "lhs_contracting_dims"), ("rhs_batch_dims", "rhs_contracting_dims"))
@@ -212,6 +246,7 @@ RULES = (
     rule(Op.DOT, dot_outer),
     rule(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     rule(Op.DOT, dot_of_columns, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    rule(Op.DOT, dot_across, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     rule(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     rule(Op.SLICE, slice_of_dot, REASSOCIATED, 8),
     rule(Op.CONVOLUTION, convolution_of_single_places),

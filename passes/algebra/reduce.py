@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...hlo.attributes import Window, WindowDim
 from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ...hlo.shapes import array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..cleanup.constant_folding import number_of, splat_of

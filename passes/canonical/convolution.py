@@ -8,7 +8,6 @@ transposed where that pays off. Operands of f16 and of 8 bits are converted to f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opclasses import CONTROL_PREDECESSORS
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ..building import Builder
 from ..expansion import expand_ops
 from ..rewriting import with_attributes

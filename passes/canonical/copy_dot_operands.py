@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass, replace
 from ...hlo.shapes import Shape
 from ..building import Builder
 from ..expansion import expand_ops

@@ -5,12 +5,11 @@ Few output features fill no vector. Both stacks then put elements along the dept
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...hlo.attributes import ConvolutionDims
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ..building import Builder
 from ..expansion import expand_ops
 from ..rewriting import with_attributes

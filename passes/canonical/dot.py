@@ -7,11 +7,11 @@ batch dimensions, or becomes a bitcast of a dot whose result has the transposed 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ...hlo.ir import Computation, Instruction, Module, rewrite
 from ...hlo.opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ...hlo.shapes import Layout, array
 from ..building import Builder
 from ..expansion import expand_ops

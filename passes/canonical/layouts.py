@@ -9,12 +9,12 @@ where the reshape would find each element by divisions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import reshape_moves_bytes, same_bytes
 from ...hlo.opclasses import branches
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ...hlo.shapes import Shape
 from ..rewriting import Names, relink
 

@@ -4,14 +4,13 @@ that lies as what it is computed from is not turned.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...hlo.ir import Computation, Instruction, Module, rewrite
 from ...hlo.layouts import same_bytes
 from ...hlo.library.calls import LIBRARY
 from ...hlo.library.foreign import taken_over
 from ...hlo.opclasses import ELEMENTWISE, control_computations
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ...hlo.shapes import Layout
 from ..rewriting import callees_first, rebuild, with_attributes
 

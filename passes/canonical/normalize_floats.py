@@ -6,12 +6,11 @@ floats themselves, in the same way.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...hlo import opset
 from ...hlo.dtypes import FLOAT, DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ..building import Builder
 from ..expansion import Where, expand_ops
 

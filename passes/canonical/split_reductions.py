@@ -1,7 +1,7 @@
 """Large reductions to a few numbers become two: to some PARTS numbers each, which threads may share, and of these.
 
-So do long running sums (split_running.py) and deep products (split_dots.py). An arg max along rows is of lanes first:
-LLVM makes no vectors of places along a row. The parts depend on the shape only, so no result depends on the number of
+So do long running sums (split_running.py) and deep products (split_dots.py). An arg max along rows is found by value
+(places.py), or is of lanes first. The parts depend on the shape only, so no result depends on the number of
 threads (docs/adr/0033-threads.md).
 """
 
@@ -18,6 +18,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
+from .places import arg_extremum, counts, goes_by_value, value_then_place
 from .split_dots import product_in_parts
 from .split_running import running_in_parts
 
@@ -34,6 +35,9 @@ PARTS = 128
 
 LEAST_PARTS, LEAST_IN_PART = 16, 32
 """The fewest parts, and the fewest elements that make a number of one."""
+
+LEAST_BY_VALUE = 1 << 10
+"""Elements from which on the place of an extremum is found by its value: four microseconds, one by one."""
 
 LEAST_PLACED = 1 << 14
 """Elements from which on an arg max has a place in each lane of its rows."""
@@ -78,13 +82,17 @@ def in_parts(i: Instruction, b: Builder) -> Instruction | None:
         return None
     dims, dtype, size = arrays[0].shape.dims, arrays[0].shape.dtype, arrays[0].shape.size
     found = division(dims, i.dimensions, not any(map(_has_places, arrays))) if size >= LARGE else None
-    if count == 2 and size >= LEAST_PLACED and is_arg_extremum(region):
+    if count == 2 and size >= LEAST_BY_VALUE and arg_extremum(region):
         divided: Division = found or (dims, tuple(i.dimensions), None)
-        counts = _counts(arrays[1], i.dimensions)
-        lanes = lanes_of(*divided[:2]) if counts else 1
+        in_order = counts(arrays[1], i.dimensions)
+        if in_order and goes_by_value(arrays, starts, region, *divided[:2]):
+            return _by_value(b, arrays[0], starts, region, divided, i.shape)
+        if size < LEAST_PLACED:
+            return None
+        lanes = lanes_of(*divided[:2]) if in_order else 1
         if found or lanes > 1:
             return _twice(b, arrays, starts, starts, region, divided, i.shape, lanes)
-        return _in_two(i, b, starts) if size >= LARGE or counts else None
+        return _in_two(i, b, starts) if size >= LARGE or in_order else None
     op = sole_binary(region) if count == 1 else None
     neutral = None if op is None else identity_of(op, dtype)
     if neutral is None or size < LARGE:
@@ -135,6 +143,20 @@ def _twice(
     return b.op(Op.REDUCE, result, *values, *starts, dimensions=tuple(over), to_apply=region)
 
 
+def _by_value(
+    b: Builder, x: Instruction, starts: Sequence[Instruction], region: Computation, divided: Division, result: Shape
+) -> Instruction:
+    """An arg max whose places are found by value; in parts, if there are few rows."""
+    dims, (d,), parts = divided
+    if parts is None:
+        return b.tuple(value_then_place(b, x, starts, region, d, None))
+    kept = [n for k, n in enumerate(dims) if k != d]
+    number = starts[1].shape.dtype
+    offsets = b.binary(Op.MULTIPLY, b.iota(number, kept, parts), dims[d])
+    partial = value_then_place(b, b.op(Op.RESHAPE, array(x.shape.dtype, *dims), x), starts, region, d, offsets)
+    return b.op(Op.REDUCE, result, *partial, *starts, dimensions=(parts,), to_apply=region)
+
+
 def _in_two(i: Instruction, b: Builder, firsts: Sequence[Instruction]) -> Instruction | None:
     """The reduction of a length that has even parts, and of what is left behind it, which begins with `firsts`; None if
     that does not help either.
@@ -160,7 +182,7 @@ def _in_two(i: Instruction, b: Builder, firsts: Sequence[Instruction]) -> Instru
 
 def _range(x: Instruction, d: int, first: int, last: int, b: Builder) -> Instruction:
     """A range of a dimension. Numbers that count from 0 are an iota again."""
-    if first == 0 and _counts(x, (d,)):
+    if first == 0 and counts(x, (d,)):
         return b.iota(x.shape.dtype, (*x.shape.dims[:d], last, *x.shape.dims[d + 1 :]), d)
     return b.slice_in(x, d, first, last)
 
@@ -259,51 +281,6 @@ def _has_places(x: Instruction) -> bool:
     return False
 
 
-def is_arg_extremum(region: Computation) -> bool:
-    """Whether a region takes the greater (or smaller) of two values with its number, a NaN before all others, and of
-    equal values the smaller (or greater) number.
-
-    It is associative, and a start counts once, however often it is there. Of JAX's argmax and argmin.
-    """
-    parameters: dict[int, Instruction] = {p.parameter_number: p for p in region.parameters}
-    root = region.root
-    if len(parameters) != 4 or root.opcode is not Op.TUPLE:
-        return False
-    a, first, other, second = (parameters[n] for n in range(4))
-    if len(root.operands) != 2 or root.operands[1].opcode is not Op.SELECT:
-        return False
-    value, (takes_number, *numbers) = root.operands[0], root.operands[1].operands
-    if numbers != [first, second] or takes_number.opcode is not Op.OR:
-        return False
-    order = _INTEGER_ORDER.get(value.opcode)
-    if order is not None:  # of integers, whose selection is simplified
-        takes = next((o for o in takes_number.operands if _compares(o, a, other, (order,))), value)
-        if {*value.operands} != {a, other} or takes is value or a.shape.dtype.is_float:
-            return False
-    elif value.opcode is Op.SELECT and value.operands[1:] == (a, other):
-        takes = value.operands[0]
-    else:
-        return False
-    tests = _either(takes)
-    orders = [t for t in tests if _compares(t, a, other, ("GT", "LT"))]
-    nans = [t for t in tests if _compares(t, a, a, ("NE",))]
-    if len(orders) != 1 or len(tests) != 1 + len(nans) or (a.shape.dtype.is_float and not nans):
-        return False
-    if takes not in takes_number.operands:
-        return False
-    ties = [o for o in takes_number.operands if o is not takes]
-    if len(ties) != 1 or ties[0].opcode is not Op.AND:
-        return False
-    same = [_compares(t, a, other, ("EQ",)) for t in ties[0].operands]
-    before = [_compares(t, first, second, ("LT", "GT")) for t in ties[0].operands]
-    return sorted(zip(same, before, strict=True)) == [(False, True), (True, False)]
-
-
-def _counts(numbers: Instruction, reduced: Sequence[int]) -> bool:
-    """Whether numbers grow along the one reduced dimension, so that the first of several NaNs has the least."""
-    return numbers.opcode is Op.IOTA and tuple(reduced) == (numbers.attributes["iota_dimension"],)
-
-
 def _by_number(b: Builder, region: Computation) -> Computation:
     """The same region but for two NaNs, of which it takes the one with the lesser number, not the first operand."""
     shapes = [p.shape for p in sorted(region.parameters, key=lambda p: p.parameter_number)]
@@ -315,15 +292,3 @@ def _by_number(b: Builder, region: Computation) -> Computation:
         return b.op(Op.TUPLE, region.root.shape, value, least)
 
     return b.region("place", shapes, make)
-
-
-_INTEGER_ORDER = {Op.MAXIMUM: "GT", Op.MINIMUM: "LT"}
-
-
-def _either(test: Instruction) -> tuple[Instruction, ...]:
-    return test.operands if test.opcode is Op.OR else (test,)
-
-
-def _compares(i: Instruction, left: Instruction, right: Instruction, directions: Sequence[str]) -> bool:
-    plain = i.opcode is Op.COMPARE and i.attributes.get("type") != "TOTALORDER"
-    return plain and i.operands == (left, right) and i.attributes["direction"] in directions

@@ -14,7 +14,6 @@ import math
 
 import numpy as np
 
-from ...evaluator.evaluator import evaluate
 from ...hlo.errors import TestbedError
 from ...hlo.ir import Computation, Instruction, Literal, Module, expand
 from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES, ELEMENTWISE, IMPURE
@@ -130,6 +129,8 @@ def number_of(x: Instruction) -> np.generic | None:
 
 def value_of(i: Instruction) -> np.ndarray | None:
     """The evaluator's result for an instruction whose operands are constants; None where it has no rule."""
+    from ...evaluator.evaluator import evaluate
+
     used = dict.fromkeys(i.operands)
     entry = Computation("fold", (*used, i), i)
     try:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ...hlo.fingerprint import computation_key
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, EXPENSIVE, branches
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass, field
 from ...hlo.shapes import tuple_shape
 from ..building import Builder
 from ..expand.conditional import by_select

@@ -11,7 +11,6 @@ The pass `loops` drops elements that are no longer read.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 
 from ...hlo.analysis.effects import is_impure
 from ...hlo.analysis.trip_count import counters_of, trip_count
@@ -19,6 +18,7 @@ from ...hlo.fingerprint import attributes_key, computation_key
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ..algebra.logic import decided
 from ..algebra.ranges import Range, type_range
 from ..algebra.rule import truth, wrapped

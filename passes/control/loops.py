@@ -12,13 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...hlo.analysis.effects import effectful_computations, is_impure
 from ...hlo.analysis.trip_count import trip_count
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ...hlo.shapes import Shape, tuple_shape
 from ..flatten import copy_body, unshare
 from ..fuel import spend

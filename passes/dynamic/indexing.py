@@ -6,12 +6,12 @@ Starts are clamped to the present sizes, and indices are out of bounds beyond th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ...hlo.attributes import PadDim
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ..building import Builder
 from .values import DynamicRule, Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
 

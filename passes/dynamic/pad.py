@@ -7,7 +7,6 @@ same; the module's frontend attributes list their sizes for the caller (hlo/dyna
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...hlo.attributes import Raw
 from ...hlo.dtypes import DType
@@ -16,6 +15,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL, branches
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder
 from ..fusion.unfuse import take_apart

@@ -8,12 +8,12 @@ window without padding.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ...hlo.attributes import PadDim, Window, WindowDim
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass, replace
 from ..building import Builder
 from ..expand.select_and_scatter import select_then_scatter
 from .convolution import convolution

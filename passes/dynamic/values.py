@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass, replace
 from ...hlo.shapes import Shape, ShapeIndex
 from ..building import Builder
 

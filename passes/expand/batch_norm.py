@@ -7,11 +7,11 @@ reads the operand once more than E[x²] - E[x]² would, which loses precision if
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ..building import Builder
 from ..expansion import expand_ops
 

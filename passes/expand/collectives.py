@@ -7,7 +7,6 @@ each of one array. All else are ops of one device: reducers are applied to the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ from ...hlo.dtypes import DType
 from ...hlo.errors import CollectiveError, UnsupportedError
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ...hlo.replica_groups import Groups, device_groups, device_pairs
 from ...hlo.shapes import Shape, array
 from ..building import Builder, Rewrite, apply_pointwise, is_pointwise

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ...hlo.library.lapack import LETTERS
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from ..building import Builder
 from ..expansion import expand_ops
 

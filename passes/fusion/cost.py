@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from ...hlo.analysis.kernel_forms import is_abreast
 from ...hlo.analysis.windows import result_dims, running, taps
 from ...hlo.ir import Instruction
 from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass, field
 
 MOST_CODE = 400
 """Code of a fusion: the sum over its instructions of tokens x weight."""
@@ -45,7 +46,11 @@ def weight(i: Instruction) -> int:
 
 
 def code_size(i: Instruction) -> int:
-    """Rough code size per element, in simple operations."""
+    """Rough code size per element, in simple operations. A scalar for every element is none: it is a constant or stays
+    in a register.
+    """
+    if i.opcode is Op.CONSTANT or (i.opcode is Op.BROADCAST and not i.operands[0].shape.dims):
+        return 0
     if i.opcode in (Op.DIVIDE, Op.SQRT, Op.RSQRT) or i.opcode not in EXPENSIVE:
         return 1 if i.opcode not in (Op.CONCATENATE, Op.PAD) else 1 + len(i.operands)
     return 8
@@ -82,7 +87,8 @@ class Cluster:
             mine = self.members[user]
             for number, operand in enumerate(user.operands):
                 if operand is producer:
-                    pass_on(user, number, producer, mine, tokens)
+                    shared = user is self.root and user.opcode is Op.CONCATENATE and is_abreast(user)
+                    pass_on(user, 0 if shared else number, producer, mine, tokens)
         return tokens
 
 
@@ -105,15 +111,30 @@ def pass_on(user: Instruction, number: int, producer: Instruction, mine: Tokens,
     if not producer.shape.dims:
         tokens["scalar"] = max(tokens.get("scalar", 0.0), sum(mine.values()))
         return
-    if user.opcode in ELEMENTWISE:
+    if user.opcode in ELEMENTWISE or _keeps_position(user, number):
         for token, count in mine.items():
             tokens[token] = max(tokens.get(token, 0.0), count)
         return
     rule = _RULES.get(user.opcode)
     for token, count in mine.items():
-        key = (user, number, token) if user.opcode in _APART else (user, token)
+        key = (_reader(user, number), token)
         for component in range(_components(user, number)):
             tokens[key, component] = rule(user, number, count) if rule is not None else count
+
+
+def _keeps_position(user: Instruction, number: int) -> bool:
+    """Whether an element of the result reads the operand at its own position, but for dimensions of size 1."""
+    if user.opcode is Op.RESHAPE:
+        one, other = ([d for d in i.shape.dims if d != 1] for i in (user, user.operands[0]))
+        return one == other
+    return user.opcode is Op.GATHER and number == 1 and not user.attributes["offset_dims"] and _components(user, 1) == 1
+
+
+def _reader(user: Instruction, number: int) -> object:
+    """What tells apart the index expressions of operands that are read through the same token."""
+    if user.opcode is Op.GATHER and number == 1:  # by positions of the result alone, which other gathers may share
+        return Op.GATHER, user.shape.dims, user.attributes["offset_dims"], user.attributes["index_vector_dim"]
+    return (user, number) if user.opcode in _APART else user
 
 
 def _share(user: Instruction, number: int, count: float) -> float:

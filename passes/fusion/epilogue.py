@@ -6,13 +6,13 @@ The product itself is never stored. Its operands stay outside, because each of t
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from ...hlo.analysis.kernel_forms import EPILOGUE_DEPTH
 from ...hlo.ir import Instruction
 from ...hlo.layouts import same_bytes
 from ...hlo.opclasses import ELEMENTWISE
 from ...hlo.opcodes import Op
+from ...hlo.records import replace
 from .cost import Cluster, Tokens
 
 PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})

@@ -25,10 +25,12 @@ from .cost import (
     TINY_WORK,
     Cluster,
     Tokens,
+    code_size,
     root_tokens,
     weight,
 )
 from .epilogue import PRODUCTS, takes_product
+from .orders import LARGE_TRANSPOSE, fastest, mixes_orders
 from .sorts import cut_sorts, parts_of_sorts
 
 MOVEMENT = frozenset(
@@ -55,9 +57,6 @@ ROOTS = PRODUCERS - {Op.CONSTANT} | {
     Op.SORT,
 }
 """Opcodes that may be the root of a fusion."""
-
-LARGE_TRANSPOSE = 1 << 14
-"""Elements from which a transpose that moves the minor dimension is stored: strided reads cost more than a pass."""
 
 MOST_DUPLICATES = 4
 """Maximum number of kernels into which one instruction that computes something is copied."""
@@ -194,7 +193,10 @@ class _Planner:
         return False
 
     def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
-        if len(tokens) > MOST_TOKENS or cluster.code + len(tokens) > MOST_CODE:
+        grows = len(tokens) if code_size(i) else 0
+        if len(tokens) > MOST_TOKENS or (grows and cluster.code + grows > MOST_CODE):
+            return False
+        if cluster.root.opcode in (Op.REDUCE, Op.REDUCE_WINDOW) and mixes_orders(i):
             return False
         new_inputs = sum(1 for o in i.operands if o not in cluster.inputs and o not in cluster.members)
         return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
@@ -272,8 +274,7 @@ def _keeps_neighbours(i: Instruction) -> bool:
     source = i.operands[0].shape
     if i.opcode is Op.TRANSPOSE:
         return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(source.minor_to_major[0])
-    long = [[d for d in shape.minor_to_major if shape.dims[d] != 1][:1] for shape in (i.shape, source)]
-    return not i.shape.is_array or long[0] == long[1]
+    return not i.shape.is_array or fastest(i.shape) == fastest(source)
 
 
 def _is_view(i: Instruction, users: Sequence[Instruction]) -> bool:

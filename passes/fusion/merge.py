@@ -9,7 +9,6 @@ longer stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from ...hlo.ir import Computation, Instruction
 from ...hlo.layouts import is_alias
 from ...hlo.opclasses import CONTROL_PREDECESSORS, EXPENSIVE
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass, field
 from ...hlo.shapes import Shape
 from .cost import MOST_CODE, code_size
 

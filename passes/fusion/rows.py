@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 
 from ...hlo.analysis.kernel_forms import ROW_BYTES
 from ...hlo.analysis.rows import Role, assign_roles, common_signature, fits, is_few
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE, control_computations
 from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ..rewriting import Names, callees_first, rebuild
 from .groups import merge_all
 from .merge import Unit, View, make_unit
+from .orders import mixes_orders
 
 SPLIT = 1 << 16
 """Number of elements above which kernels of fewer than 4 rows stay apart: elementwise parts can run in parallel."""
 
-LARGE_TRANSPOSE = 1 << 12
+MOST_TRANSPOSED = 1 << 12
+"""Elements of a transpose in a row kernel, which reads them across the order of memory, at most."""
 
 SHORT = 8
 """Elements of a row, below which expensive ops on the reductions' results stay kernels of their own: those compute the
@@ -59,7 +61,9 @@ def _may_reduce(i: Instruction) -> bool:
 def row_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
     """The unit of an instruction that may become part of a row kernel; None if it may not."""
     unit = make_unit(i, pinned, _BARE, _WITHIN)
-    if unit is None or any(m.opcode is Op.TRANSPOSE and m.shape.size > LARGE_TRANSPOSE for m in unit.inside):
+    if unit is None or any(m.opcode is Op.TRANSPOSE and m.shape.size > MOST_TRANSPOSED for m in unit.inside):
+        return None
+    if any(map(mixes_orders, unit.inside)):
         return None
     reduces = [m for m in unit.inside if m.opcode is Op.REDUCE]
     if reduces:

@@ -35,9 +35,13 @@ def test_kernels_name_their_stack_and_the_order_of_work_is_timed():
                                      for n in ("1.fake.txt", "2.ll", "3.optimized.ll", "4.s"))]  # fmt: skip
 
 
-@pytest.mark.parametrize("count", [0, 1, BATCH, BATCH + 1, 5 * BATCH - 1])
-def test_batches_hold_all_kernels_in_order_and_evenly(count):
+@pytest.mark.parametrize(
+    "count, modules",
+    [(0, 0), (1, 1), (4, 1), (5, 2), (BATCH, 2), (2 * BATCH, 2), (2 * BATCH + 1, 3), (5 * BATCH - 1, 5)],
+)
+def test_batches_hold_all_kernels_in_order_and_evenly(count, modules):
     batches = batches_of(tuple(range(count)))
+    assert len(batches) == modules
     assert [k for batch in batches for k in batch] == list(range(count))
     assert all(0 < len(b) <= BATCH for b in batches) and max(map(len, batches), default=0) - 1 <= min(
         map(len, batches), default=0

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +13,20 @@ import pytest
 
 from ...backends.base import CompileOptions
 from ...backends.host import compiler
+from ...backends.host.compiler import HostCompiler
 from ...backends.host.executable import HostExecutable
 from ...backends.host.program import WORTH
+from ...codegen import inline
 from ...codegen.cache import ObjectCache
 from ...codegen.contract import ARCHITECTURES
+from ...codegen.inline import inlinable
 from ...codegen.mlir import MlirError, lower_text
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...migration import Flags, compile_module
+from ...migration.choose import emit_for
+from ...planning.planner import plan
 from ...thunks import CopyThunk, KernelThunk, SequentialThunk, host_build, host_module, host_program
 from ...thunks.host_build import PASSES, build_host, module_of
 from ..support.hlo_corpus import each, whole
@@ -280,6 +286,35 @@ def test_inlined_kernels_round_as_they_do_by_themselves(stack):
     assert "_kernel(" in stages["host.ll"]
     if EmitOptions.host().target.architecture in ARCHITECTURES:
         assert "_kernel(" not in stages["host.optimized.ll"]
+
+
+@pytest.mark.skipif(EmitOptions.host().target.architecture not in ARCHITECTURES, reason="kernels are not inlined here")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_kernels_of_a_loop_are_emitted_and_optimised_once(stack, threads, tmp_path, monkeypatch):
+    """But where their objects are found in the cache and the host program is not: then they are optimised for it."""
+    emitted, prepared = Counter(), []
+
+    def counting(request):
+        emitter = emit_for(Flags.parse(stack))(request)
+        return replace(
+            emitter, emit=lambda given, how: emitted.update(r.name for r in given) or emitter.emit(given, how)
+        )
+
+    def preparing(kernels, options):
+        prepared.extend(kernels)
+        return inlinable(prepared, options)
+
+    monkeypatch.setattr(host_build, "inlinable", preparing)
+    options = CompileOptions(cache=ObjectCache(tmp_path), threads=threads, host_program="compiled")
+    planned = plan(barred(PRODUCTS, 300))
+    first = HostCompiler().compile(planned, counting, options)
+    assert set(emitted.values()) == {1} and len(emitted) > 4 and prepared == []
+    monkeypatch.setattr(inline, "SETTINGS", "others")  # a part of the host program's key
+    second = HostCompiler().compile(planned, counting, options)
+    assert set(emitted.values()) == {2} and prepared != []
+    inputs = [np.linspace(0.3, 0.9, 8, dtype=np.float32), np.linspace(-1.7, 0.2, 8, dtype=np.float32)]
+    assert [r.tobytes() for r in first.execute(inputs)] == [r.tobytes() for r in second.execute(inputs)]
 
 
 def test_short_loops_and_profiles_inline_nothing():

@@ -36,7 +36,12 @@ def test_the_command_prints_each_curve_and_judges_it(monkeypatch, capsys):
     monkeypatch.setattr(memory, "_in_a_new_process", lambda name, stack, steps: [100] * 19 + [110])
     assert memory.main(["--compiles", "20", "--runs", "40", "--stack", "mlir"]) == 1
     out = capsys.readouterr().out
-    assert [line.split()[:3] for line in out.splitlines()[:-1]] == [
+    arenas, curves = (
+        [line.split()[:3] for line in out.splitlines()[:-1] if (line[:5] == "arena") is wanted]
+        for wanted in (True, False)
+    )
+    assert len(arenas) == len(memory.ARENAS)
+    assert curves == [
         ["mlir", "compiles", "20"],
         ["mlir", "cached", "20"],
         ["mlir", "runs", "40"],
@@ -46,3 +51,21 @@ def test_the_command_prints_each_curve_and_judges_it(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         memory.main(["--compiles", "3"])
     assert "give 0 or at least 20" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", memory.ARENAS)
+def test_an_arena_is_within_its_bound(name):
+    text, most = memory.ARENAS[name]
+    assert memory.arena_bytes(text) <= most
+
+
+def test_an_arena_above_its_bound_fails_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(memory, "ARENAS", {"a program": (next(iter(memory.ARENAS.values()))[0], -1)})
+    assert memory.main(["--compiles", "0", "--runs", "0"]) == 1
+    assert "of          -1 bytes: a program" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("size, arena", [(8192, 1 << 28), (8193, 0)])
+def test_what_is_read_in_two_orders_is_stored_up_to_a_size(size, arena):
+    for name in list(memory.ARENAS)[:2]:
+        assert memory.arena_bytes(memory.ARENAS[name][0].replace("16384", str(size))) == arena

@@ -1,6 +1,7 @@
 """The sweep of single operations: its programs are valid, and what is printed follows from the times."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -52,6 +53,18 @@ def test_a_call_of_a_few_microseconds_is_no_cliff():
     assert op_shapes.ratios({"xla": 1.0, "mlir": 40.0}, least=10.0) == {"mlir": 4.0}
 
 
+def test_as_many_processors_as_threads_are_used_and_given_back(timed, monkeypatch):
+    before, during, counts = os.sched_getaffinity(0), [], []
+    monkeypatch.setattr(threads, "set_threads", counts.append)
+    monkeypatch.setattr(
+        op_shapes,
+        "measure",
+        lambda *rest: during.append(os.sched_getaffinity(0)) or dict.fromkeys(("xla", "mlir"), 1.0),
+    )
+    assert op_shapes.main(["--only", "^ceil f32$", "--stacks", "mlir", "--threads", "1"]) == 0
+    assert counts == [1] and [len(d) for d in during] == [1] and os.sched_getaffinity(0) == before
+
+
 def test_a_program_is_measured_on_all_stacks():
     pytest.importorskip("jaxlib")
     found = op_shapes.measure(PROGRAMS["reshape s8"](), ["legacy", "mlir"], 1, 0.001)
@@ -64,6 +77,8 @@ def test_a_program_is_measured_on_all_stacks():
         (["--only", "("], "unterminated subpattern"),
         (["--only", "nothing"], "matches no program"),
         (["--stacks", "llvm"], "unknown stack 'llvm'"),
+        (["--threads", "0"], "--threads 0"),
+        (["--threads", "100000"], "this process may use"),
     ],
 )
 def test_bad_arguments_end_with_2(timed, arguments, told, capsys):

@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
 from ...benchmarks.suite import command, processes
+from ...benchmarks.suite.child import Request
 from ...benchmarks.suite.command import main
+from ...benchmarks.suite.machine import cpus, machine
 from ...benchmarks.suite.results import Report, read_reports
 from ...codegen.options import EmitOptions, Target
 from ...formats.program import save_io
@@ -50,14 +53,31 @@ def tiny(tmp_path):
 WARM = """
 from testbed.benchmarks.suite.child import _warm_up
 from testbed.codegen import pool
+from testbed.migration.api import compile
+def libraries():
+    with open("/proc/self/maps") as lines:
+        return {line.split()[-1] for line in lines if "llvm" in line.lower() or "mlir" in line.lower()}
 _warm_up("legacy")
-print(pool._pool is not None)
+before = libraries()
+compile(LOOP, emitters="legacy")
+print(pool._pool is not None, libraries() - before)
+"""
+LOOP = """HloModule loop
+more { k = s32[] parameter(0)
+  zero = s32[] constant(0)
+  ROOT r = pred[] compare(k, zero), direction=GT }
+half { k = s32[] parameter(0)
+  two = s32[] constant(2)
+  ROOT r = s32[] divide(k, two) }
+ENTRY e { n = s32[] parameter(0)
+  ROOT w = s32[] while(n), condition=more, body=half }
 """
 
 
-def test_what_is_compiled_once_a_machine_counts_for_no_workload():
-    command = [sys.executable, "-c", f"import json, sys; sys.path[:] = json.loads({json.dumps(sys.path)!r})\n{WARM}"]
-    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "True\n"
+def test_what_is_compiled_or_loaded_once_a_machine_counts_for_no_workload():
+    given = f"import json, sys; sys.path[:] = json.loads({json.dumps(sys.path)!r}); LOOP = {LOOP!r}"
+    command = [sys.executable, "-c", f"{given}\n{WARM}"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "True set()\n"
 
 
 def test_a_workload_through_the_whole_command(tiny, tmp_path, capsys):
@@ -153,7 +173,7 @@ def test_a_later_run_is_compared_and_fails_where_it_is_surely_slower(scripted, t
 def test_ctrl_c_ends_with_what_was_measured(scripted, monkeypatch, tmp_path, capsys):
     run = processes.run
 
-    def interrupted(arguments, request, limit, memory):
+    def interrupted(arguments, request, limit, memory, *environ):
         if json.loads(request)["workload"] == "exact":
             raise KeyboardInterrupt
         return run(arguments, request, limit, memory)
@@ -198,3 +218,37 @@ def test_the_list_names_workloads_and_what_needs_jaxlib(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["sum_2^10", "reductions"] and lines[-2].split()[-2:] == ["needs", "jaxlib"]
     assert lines[-1] == f"{len(lines) - 1} workloads"
+
+
+# -- another processor ------------------------------------------------------------------------------------------------
+def test_a_run_as_on_another_processor(tiny, tmp_path, capsys, monkeypatch):
+    """Children get the level and the libraries' settings; its records are not compared with the machine's own."""
+    seen, run = [], processes.run
+
+    def spied(arguments, request, limit, memory, environ=None):
+        seen.append((json.loads(request), environ))
+        return run(arguments, request, limit, memory, environ)
+
+    monkeypatch.setattr(processes, "run", spied)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    file = tmp_path / "r.json"
+    assert main([str(tiny), *QUICK, "--cpu", "x86-64-v2", "--columns", "legacy,mlir", "--json", str(file)]) == 0
+    ((request, environ),) = seen
+    assert request["level"] == "x86-64-v2" and environ["OPENBLAS_CORETYPE"] == "Nehalem"
+    assert environ["XLA_FLAGS"] == "--xla_cpu_enable_fast_math=false --xla_cpu_max_isa=SSE4_2"
+    assert "GiB, as x86-64-v2" in capsys.readouterr().out
+    found = json.loads(file.read_text())
+    assert found["machine"]["level"] == "x86-64-v2"
+    assert found["machine"]["fingerprint"] != machine()["fingerprint"]
+    assert all(c["status"] == "ok" for c in found["workloads"][0]["columns"].values())
+
+
+def test_a_child_makes_code_for_the_level(tiny):
+    request = Request(str(tiny), tuple(cpus()[:1]), ("legacy",), 1, 0.001, exact=False, level="x86-64-v9")
+    outcome = processes.run(processes.command(command.CHILD), json.dumps(asdict(request)), 60.0, 1 << 33)
+    assert "unknown processor 'x86-64-v9'" in outcome.events[-1]["set"]["failure"]
+
+
+def test_an_unknown_processor_is_refused(tiny, capsys):
+    assert main([str(tiny), *QUICK, "--cpu", "x86-64-v9"]) == 2
+    assert "--cpu x86-64-v9: not a level of this machine" in capsys.readouterr().err

@@ -96,6 +96,7 @@ SUMS: dict[str, tuple[Template, ...]] = {
             ("5,2,3,1,1", "4,1,3,2,1", "2,4,1,4,1", "size=1x2x1 stride=3x1x1", "1bf02_o0i12->bf012"),
             ("2,3,1", "3,4,1", "1,4,2", "size=1 rhs_reversal=1", "bf0_io0->0fb"))),
     "dot_outer": (case("sum", "x = T[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT1),
+                  case("complex", "x = T[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT1),
                   case("sum", "x = T[2] parameter(0); y = T[3] parameter(1); ROOT r = T dot(x, y)"),
                   case("sum", "x = T[4,2] parameter(0); y = T[4,3] parameter(1);"
                               "ROOT r = T[4,2,3] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}"),
@@ -108,6 +109,12 @@ SUMS: dict[str, tuple[Template, ...]] = {
                        case("sum", "x = T[2,3,4,1] parameter(0); y = T[2,3,4,1] parameter(1);"
                                    "ROOT r = T[2,4] dot(x, y), lhs_batch_dims={0,2}, rhs_batch_dims={0,2},"
                                    "lhs_contracting_dims={3,1}, rhs_contracting_dims={3,1}")),
+    "dot_across": (case("sum", "x = T[130,128] parameter(0); y = T[128,130] parameter(1); ROOT r = T[130] dot(x, y),"
+                               "lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={1}, "
+                               "rhs_contracting_dims={0}"),
+                   case("sum", "x = T[2,300,40] parameter(0); y = T[40,300,2] parameter(1); ROOT r = T[2] dot(x, y),"
+                               "lhs_batch_dims={0}, rhs_batch_dims={2}, lhs_contracting_dims={1,2}, "
+                               "rhs_contracting_dims={1,0}")),
     "dot_with_vector": (case("sum", "x = T[2,3] parameter(0); y = T[3] parameter(1); "
                                     "ROOT r = T[2] dot(x, y), " + _DOT1),
                         case("sum", "x = T[5] parameter(0); y = T[5] parameter(1);"

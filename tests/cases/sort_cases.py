@@ -52,6 +52,8 @@ def sorts(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
     """HLO text and inputs of a module that is one sort."""
     length = draw(st.sampled_from([0, 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 50, 64, 65, 130, 300]))
     rest = draw(st.lists(st.sampled_from([1, 2, 3]), max_size=2))
+    if length <= 65 and draw(st.booleans()):  # enough rows to be sorted side by side
+        rest.insert(draw(st.integers(0, len(rest))), draw(st.sampled_from([16, 17, 40, 130])))
     dimension = draw(st.integers(0, len(rest)))
     dims = (*rest[:dimension], length, *rest[dimension:])
     key = draw(st.sampled_from(KEYS))

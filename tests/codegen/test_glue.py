@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...codegen.glue import modules_of
+from ...codegen.glue import kernels_of, modules_of
 from ...codegen.open_module import amount
 from ...codegen.optimize import assembly, object_key, optimize
 from ...codegen.options import EmitOptions, EmittedModule, Target
@@ -49,6 +49,18 @@ define void @sums(ptr %p) {
   ret void
 }
 """
+
+
+def test_some_kernels_of_a_module():
+    text = kernels_of(TWO, {"sums", "elsewhere"})
+    assert text is not None and "@sums" in text and '@"calls"' not in text and "define internal float @inner" in text
+    assert kernels_of(TWO, {"calls", "sums"}) == TWO and kernels_of(TWO, {"elsewhere", "inner"}) is None
+
+
+def test_kernels_of_an_emitter_that_writes_them_another_way():
+    text = "define dso_local void @one() {\n  ret void\n}\n\ndefine noundef i32 @two() {\n  ret i32 0\n}"
+    one, two = (kernels_of(text, {name}) or "" for name in ("one", "two"))
+    assert "@one" in one and "@two" not in one and "@one" not in two and two.endswith("\n}")
 
 
 def test_kernels_that_are_glue_are_a_module_of_their_own():

@@ -13,7 +13,8 @@ from ...codegen.load import load
 from ...codegen.optimize import build_object
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
-from ...hlo.library.transforms import radices_of
+from ...hlo.library import transforms
+from ...hlo.library.transforms import block_bytes, blocks_together, radices_of
 from ...planning.planner import plan
 from ..support.check import check, run_stack
 
@@ -94,6 +95,33 @@ def test_strict_blocks_contract_nothing():
     loose, strict = (library_module(transform("FFT", "f32", (64,), (60,)), strict=s)[1].helpers for s in (False, True))
     assert any(" contract " in text for text in loose)
     assert not any(" contract " in text for text in strict)
+
+
+SEVERAL = [((256, 320), ""), ((64, 8, 64), ""), ((3, 256, 192), ""), ((256, 4, 16), "{2,1,0}"), ((2048, 128), "")]
+
+
+@pytest.mark.parametrize("kind", ["FFT", "IFFT", "RFFT", "IRFFT"])
+@pytest.mark.parametrize("dims, layout", SEVERAL, ids=lambda x: "x".join(map(str, x)) if isinstance(x, tuple) else x)
+def test_several_blocks_of_columns_have_the_bits_of_one(monkeypatch, dims, layout, kind):
+    """Columns whose points are a power of two apart, and long."""
+    hlo = transform(kind, "f32", dims[:-2], dims[-2:], layout, layout)
+    (parameter,) = parse_module(hlo).entry.parameters
+    draw, shape = np.random.default_rng(5), parameter.shape
+    x = draw.normal(size=shape.dims) + (1j * draw.normal(size=shape.dims) if shape.dtype.is_complex else 0)
+    x, results = x.astype(shape.dtype.numpy), []
+    for together in ((), transforms.TOGETHER):
+        monkeypatch.setattr(transforms, "TOGETHER", together)
+        results.append(run_stack(hlo, "legacy", [x])[0])
+    assert np.array_equal(*results)
+    agree(hlo)
+
+
+def test_only_far_columns_in_few_sets_are_read_together():
+    far = (blocks_together(512, 4096), blocks_together(2048, 16384), blocks_together(4096, 32768))
+    assert far == (8, 8, 4)
+    assert blocks_together(512, 4032) == blocks_together(32, 4096) == 1
+    assert block_bytes(parse_module(transform("FFT", "f32", (), (512, 512))).entry.root) == 8 * 513 * 64
+    assert block_bytes(parse_module(transform("FFT", "f32", (512,), (512,))).entry.root) == 513 * 64
 
 
 @pytest.mark.parametrize("rows, length", [(512, 128), (301, 240), (64, 4099)])

@@ -1,16 +1,19 @@
 """Modules in libLLVM.so: the code is that of llvmlite, and errors are in words and leave the next module in peace."""
 
 import platform
+import sys
 from dataclasses import replace
 
+import llvmlite
 import llvmlite.binding as llvm
 import pytest
 
-from ...codegen import library_llvm, pass_list
+from ...codegen import libllvm, pass_list
 from ...codegen import open_module as open_module_
 from ...codegen.errors import CodegenError
-from ...codegen.library_llvm import LibraryMachine, LibraryModule, library_version
-from ...codegen.llvm import VERSIONS, compiler, parse
+from ...codegen.libllvm import library_version, processor
+from ...codegen.library_llvm import LibraryMachine, LibraryModule
+from ...codegen.llvm import compiler, parse
 from ...codegen.open_module import open_module, passes_of, versions
 from ...codegen.optimize import assembly, build_object, compile_object, object_key
 from ...codegen.options import EmitOptions, Target
@@ -57,9 +60,7 @@ exit:
 
 
 def test_no_target_of_the_library_is_compiled_by_llvmlite(monkeypatch):
-    from ...codegen import open_module as module
-
-    monkeypatch.setattr(module, "compiler", None)  # not to be called
+    monkeypatch.setitem(sys.modules, "testbed.codegen.lite_module", None)  # not to be imported
     for target in (
         HOST.target,
         Target.level("x86-64-v3"),
@@ -131,10 +132,18 @@ def test_the_functions_of_a_module_have_names_and_blocks():
 
 
 def test_the_version_of_the_library_is_part_of_the_keys_of_objects(monkeypatch):
-    assert library_version() in versions() and VERSIONS in versions() and library_version() != "unknown"
+    assert library_version() in versions() and f"llvmlite {llvmlite.__version__}" in versions()
+    assert library_version() != "unknown"
     before = object_key(SUM, HOST)
     monkeypatch.setattr("testbed.codegen.optimize.versions", lambda: "another")
     assert object_key(SUM, HOST) != before
+
+
+def test_both_libraries_see_the_same_processor():
+    seen = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    assert processor() == seen
+    host = Target.machine()
+    assert (host.triple, host.cpu, host.features) == seen
 
 
 def test_passes_that_do_not_exist_are_an_error():
@@ -164,8 +173,8 @@ def test_llvm_with_and_without_assertions_makes_the_same_bytes(stack, level, mon
     module = parse_module(f"HloModule m\n{REDUCED}")
     made = emitter(stack).emit(plan(optimize(module)).kernels, options)
     objects = {}
-    for file in {library_llvm.library_file("x86_64"), library_llvm.library_file("aarch64")}:
-        monkeypatch.setattr(library_llvm, "library_file", lambda architecture, file=file: file)
+    for file in {libllvm.library_file("x86_64"), libllvm.library_file("aarch64")}:
+        monkeypatch.setattr(libllvm, "library_file", lambda architecture, file=file: file)
         monkeypatch.setattr(open_module_, "_IDLE", {})
         objects[file] = [compile_object(text, options, None) for text in (made.llvm_ir, *made.helpers)]
     assert len({tuple(found) for found in objects.values()}) == 1
@@ -174,5 +183,5 @@ def test_llvm_with_and_without_assertions_makes_the_same_bytes(stack, level, mon
 def test_the_library_for_this_machine_has_no_assertions():
     """Where the lock has such a library: on x86-64. It is found beside the wheels of MLIR."""
     if platform.machine() == "x86_64":
-        assert library_llvm.library_file("x86_64") != library_llvm.library_file("aarch64")
-        assert library_llvm.RELEASED in library_version()
+        assert libllvm.library_file("x86_64") != libllvm.library_file("aarch64")
+        assert libllvm.RELEASED in library_version()

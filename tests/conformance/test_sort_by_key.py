@@ -10,7 +10,6 @@ from ... import legacy, mlir_emitters
 from ...backends.base import CompileOptions
 from ...codegen.optimize import optimize
 from ...codegen.options import EmitOptions, Target
-from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
@@ -20,70 +19,7 @@ from ...migration import Flags, compile_module
 from ...mlir_emitters.graph import graphs, reachable
 from ...mlir_emitters.sort_keys import keys_of
 from ...planning.planner import plan
-
-FLOATS = (DType.F16, DType.BF16, DType.F32, DType.F64)
-KEYS = (
-    *(*FLOATS, DType.S8, DType.S16, DType.S32, DType.S64, DType.U8, DType.U16, DType.U32, DType.U64),
-    *(DType.S4, DType.U4, DType.PRED),
-)
-
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 1.5, np.inf, -np.inf, 1e-40, -1e-40, 3e-320, np.nan, -np.nan)
-ORDERED = 7
-"""Of SPECIAL: without subnormals, which may be zeros, and NaNs, of which a partial order says nothing."""
-
-
-def keys(dtype: DType, dims: tuple[int, ...], seed: int, special: int = len(SPECIAL)) -> np.ndarray:
-    """Half of them are from few values, so that there are ties; the others are from all of the type."""
-    random = np.random.default_rng(seed)
-    if dtype is DType.PRED:
-        return random.integers(0, 2, dims).astype(bool)
-    few = random.random(dims) < 0.5
-    if dtype.is_float:
-        pool = np.array(SPECIAL[:special]).astype(dtype.numpy)
-        return np.where(few, random.choice(pool, dims), (random.normal(size=dims) * 100).astype(dtype.numpy))
-    limits = (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.is_signed else (0, (1 << dtype.bits) - 1)
-    wide = random.integers(*limits, dims, np.int64 if dtype.is_signed else np.uint64, endpoint=True)
-    return np.where(few, random.integers(0, 7, dims).astype(wide.dtype), wide).astype(dtype.numpy)
-
-
-def sort_text(
-    dtype: DType, dims: tuple[int, ...], compare: str, dimension: int = 1, payloads: tuple[str, ...] = (),
-    layout: str = "", root: str = "", body: str = "",
-) -> str:  # fmt: skip
-    """A sort. compare: the comparator's root on a0, b0, a1 …; body: instructions before it; root: what follows the sort
-    `s`, whose parts are s0, s1 …
-    """
-    types = (dtype.value, *payloads)
-    arrays = [f"{t}[{','.join(map(str, dims))}]{layout}" for t in types]
-    several = len(types) > 1
-    lines = [f"{side}{n} = {t}[] parameter({2 * n + k})" for n, t in enumerate(types) for k, side in enumerate("ab")]
-    entry = [f"x{n} = {a} parameter({n})" for n, a in enumerate(arrays)]
-    result = f"({', '.join(arrays)})" if several else arrays[0]
-    operands = ", ".join(f"x{n}" for n in range(len(types)))
-    sort = f"{result} sort({operands}), dimensions={{{dimension}}}, is_stable=true, to_apply=by"
-    if root:
-        entry.append(f"s = {sort}")
-        if several:
-            entry += [f"s{n} = {a} get-tuple-element(s), index={n}" for n, a in enumerate(arrays)]
-        entry.append(root)
-    else:
-        entry.append(f"ROOT s = {sort}")
-    comparator = "\n  ".join([*lines, *body.splitlines(), f"ROOT r = pred[] {compare}"])
-    return "HloModule m\nby {\n  " + comparator + " }\nENTRY e {\n  " + "\n  ".join(entry) + " }"
-
-
-def agree(text: str, inputs: list[np.ndarray]) -> None:
-    """Both stacks give the evaluator's bits, and write nothing else."""
-    module = parse_module(text)
-    expected = evaluate(module, inputs)
-    for stack in ("legacy", "mlir"):
-        found = compile_module(module, Flags.parse(stack), CompileOptions(cache=None, red_zones=True)).execute(inputs)
-        for a, b in zip(found, expected, strict=True):
-            assert a.shape == b.shape and a.tobytes() == b.tobytes(), stack
-
-
-def order_of(dtype: DType) -> str:
-    return ", type=TOTALORDER" if dtype in FLOATS else ""
+from ..support.keyed_sorts import COMPARATORS, FLOATS, JAX, KEYS, ORDERED, agree, keys, order_of, sort_text
 
 
 @pytest.mark.parametrize("direction", ["LT", "GT"])
@@ -138,18 +74,6 @@ def test_a_partial_order_permutes_nans_and_sorts_the_rest(stack):
         assert (np.diff(row[np.isfinite(row)]) >= 0).all()
 
 
-JAX = """z = f32[] constant(0)
-n = f32[] constant(nan)
-az = pred[] compare(a0, z), direction=EQ
-bz = pred[] compare(b0, z), direction=EQ
-ac = f32[] select(az, z, a0)
-bc = f32[] select(bz, z, b0)
-an = pred[] compare(a0, a0), direction=NE
-bn = pred[] compare(b0, b0), direction=NE
-ak = f32[] select(an, n, ac)
-bk = f32[] select(bn, n, bc)"""
-
-
 def test_the_keys_that_jax_compares():
     """Zeros are equal, and so are NaNs, which come last."""
     x = keys(DType.F32, (2, 700), 7)
@@ -159,38 +83,6 @@ def test_the_keys_that_jax_compares():
     negated = "ai = s32[] negate(a1)\nbi = s32[] negate(b1)"  # the key is of the other operand
     compare = "compare(ai, bi), direction=GT"
     agree(sort_text(DType.F32, x.shape, compare, payloads=("s32",), body=negated), [x, places])
-
-
-COMPARATORS = {
-    "less": ("", "compare(a0, b0), direction=LT", True),
-    "greater": ("", "compare(b1, a1), direction=GT", True),
-    "by a key": ("p = s32[] negate(a0)\nq = s32[] negate(b0)", "compare(p, q), direction=LT", True),
-    "or equal": ("", "compare(a0, b0), direction=LE", False),
-    "unequal": ("", "compare(a0, b0), direction=NE", False),
-    "other operands": ("", "compare(a0, b1), direction=LT", False),
-    "one element": ("", "compare(a0, a1), direction=LT", False),
-    "both on a side": (
-        "p = s32[] add(a0, b0)\nq = s32[] add(b0, a0)",
-        "compare(p, q), direction=LT",
-        False,
-    ),
-    "other ops": ("p = s32[] negate(a0)\nq = s32[] not(b0)", "compare(p, q), direction=LT", False),
-    "other constants": (
-        "c = s32[] constant(1)\nd = s32[] constant(2)\np = s32[] multiply(a0, c)\nq = s32[] multiply(b0, d)",
-        "compare(p, q), direction=LT",
-        False,
-    ),
-    "a constant": ("c = s32[] constant(1)\nd = s32[] constant(1)", "compare(c, d), direction=LT", False),
-    "two keys": (
-        """l = pred[] compare(a0, b0), direction=LT
-e = pred[] compare(a0, b0), direction=EQ
-m = pred[] compare(a1, b1), direction=LT
-f = pred[] and(e, m)""",
-        "or(l, f)",
-        False,
-    ),
-}
-"""Name → (instructions, the root, whether it is a known order)."""
 
 
 @pytest.mark.parametrize("name", COMPARATORS)

@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from ...backends.host.compiler import BATCH, batches_of
+from ...backends.host.compiler import FEW, batches_of
 from ...codegen import optimize
 from ...differential.execute import execute
 from ...differential.outcome import OutcomeKind, outcome
@@ -97,7 +97,7 @@ def test_each_stack_emits_each_kernel_once_however_many_mixtures_run(emitted, mo
 def test_without_mixtures_batches_are_those_of_every_program():
     shared = Shared(MODULE, SETTING, ("evaluator", "legacy", "mlir", "xla", "no stack"))
     kernels = [k for k in shared.plan.kernels if k.instruction.opcode is not Op.CHOLESKY]
-    assert len(kernels) > BATCH and shared.options().batches(kernels) == batches_of(kernels)
+    assert len(kernels) > FEW and shared.options().batches(kernels) == batches_of(kernels)
 
 
 def test_a_mixture_gives_the_bits_of_a_run_of_its_own():

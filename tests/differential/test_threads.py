@@ -115,6 +115,10 @@ def one(shape: str, line: str, *more: str) -> str:
     return f"HloModule m\n{REGIONS}ENTRY e {{\n  {lines}\n}}\n"
 
 
+def sorted_along(dims: str, dimension: int) -> str:
+    return one(f"f32[{dims}]", f"f32[{dims}] sort(x), dimensions={{{dimension}}}, to_apply=less")
+
+
 SOFTMAX = one(
     "f32[40,33]",
     "f32[40,33] divide(e, c)",
@@ -347,11 +351,14 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "feature_group_count=16",
         "y = f32[3,3,1,16] parameter(1)",
     ), "legacy mlir"),
-    "sort": (one("f32[40,300]", "f32[40,300] sort(x), dimensions={1}, to_apply=less"), "legacy mlir"),
-    "sort with scratch memory": (
-        one("f32[40,3000]", "f32[40,3000] sort(x), dimensions={1}, to_apply=less"), "legacy mlir"
-    ),
-    "sort of columns": (one("f32[40,3000]", "f32[40,3000] sort(x), dimensions={0}, to_apply=less"), ""),
+    "sort": (sorted_along("40,300", 1), "legacy mlir"),
+    "sort with scratch memory": (sorted_along("40,3000", 1), "legacy mlir"),
+    "sorts of short rows of few": (sorted_along("3000,3,7", 2), "legacy mlir"),
+    "sort of short rows": (sorted_along("45,12", 1), "legacy mlir"),
+    "sort of short rows beside steps": (sorted_along("66,19,12", 2), "legacy mlir"),
+    "sort of short rows in several dimensions": (sorted_along("9,21,12", 2), "legacy mlir"),
+    "sort of short rows, few in each dimension": (sorted_along("11,5,3,12", 3), "legacy mlir"),
+    "sort of columns": (sorted_along("40,3000", 0), ""),
     "running sum": (one(
         "f32[40,300]", "f32[40,300] reduce-window(x, z), window={size=1x300 pad=0_0x299_0}, to_apply=add"
     ), "legacy mlir"),

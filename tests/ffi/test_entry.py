@@ -16,7 +16,7 @@ from ...backends.base import CompileOptions
 from ...backends.host import entry, executable
 from ...ffi import registry
 from ...ffi.calls import CallError, current, custom_options, user_data
-from ..support.entry_programs import NEEDS_ENTRY, served
+from ..support.entry_programs import NEEDS_ENTRY, end_first_run, served
 
 pytestmark = NEEDS_ENTRY
 
@@ -71,6 +71,7 @@ TARGETS = {h.function.__name__: h for h in (twice, run_id, waits, nested, ready)
 
 @pytest.fixture(scope="module", autouse=True)
 def handlers():
+    end_first_run()
     for name, handler in TARGETS.items():
         ffi.register(f"entry.{name}", handler)
     yield

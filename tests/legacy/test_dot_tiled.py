@@ -12,6 +12,7 @@ from ...formats.text.parser import parse_module
 from ...legacy import emit
 from ...planning.planner import plan
 from ..support.check import check
+from ..support.processors import code_for
 
 LINES = 9
 """The argument of a tile's function: how many cache lines of a row it fetches for writing."""
@@ -107,3 +108,34 @@ def test_free_dimensions_that_are_not_one_have_loops_around_tiles(case):
     helpers = emit(plan(module).kernels, EmitOptions(Target.level("x86-64-v3"))).helpers
     assert any("legacy.tile" in text for text in helpers)
     check(apart(case))
+
+
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtype", ["s32", "u32", "s64", "u64"])
+def test_integers_wrap_in_tiles(dtype, level):
+    """Sizes that leave rests, a depth beyond the partial sums of floats, and an op on each finished tile."""
+    kind = np.dtype(f"{'ui'[dtype[0] == 's']}{int(dtype[1:]) // 8}")
+    generator, info = np.random.default_rng(0), np.iinfo(kind)
+    for rows, depth, columns, contracted in (
+        (63, 517, 45, "1,0"),
+        (64, 2048, 8, "1,0"),
+        (19, 700, 40, "0,1"),
+        (40, 5001, 72, "1,0"),
+    ):
+        left, right = ((rows, depth), (depth, columns)) if contracted == "1,0" else ((depth, rows), (columns, depth))
+        shapes = [f"{dtype}[{a},{b}]" for a, b in (left, right)]
+        of = contracted.split(",")
+        product = f"dot(p, q), lhs_contracting_dims={{{of[0]}}}, rhs_contracting_dims={{{of[1]}}}"
+        result = f"{dtype}[{rows},{columns}]"
+        for last in (f"ROOT r = {result} {product}", f"d = {result} {product}\n ROOT r = {result} xor(d, d2)"):
+            extra = f"d2 = {result} parameter(2)\n " if "d2" in last else ""
+            text = f"HloModule i_{level[-2:]}\nENTRY e {{ p = {shapes[0]} parameter(0)\n q = {shapes[1]} parameter(1)\n"
+            dims = [left, right, (rows, columns)][: 3 if extra else 2]
+            inputs = [generator.integers(info.min, info.max, d, kind, endpoint=True) for d in dims]
+            with code_for(level):
+                check(f"{text} {extra}{last} }}", inputs, ("evaluator", "legacy"))
+
+
+def test_integers_of_few_columns_are_tiles():
+    """As sums of columns on the stack, 64 × 2048 × 8 took five times as long as XLA's."""
+    assert "legacy.tile.s32" in emitted(Product("s32", "nn", 64, 2048, 8), EmitOptions.host()).llvm_ir

@@ -23,6 +23,7 @@ SHARED = {
     "hlo/dtypes.py": "the language: element types",
     "hlo/errors.py": "an op without a row is refused in the same words",
     "hlo/ir.py": "the language: instructions and literals of a request",
+    "hlo/records.py": "how a class of values is written, as by the standard library",
     "hlo/opclasses.py": "the language: sets of opcodes",
     "hlo/opcodes.py": "the language: opcodes",
     "hlo/shapes.py": "the language: shapes and layouts",
@@ -55,6 +56,8 @@ NUMBERS = {
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
     ("builder.py", 16): "turns of a loop around others that LLVM need not unroll: a fact about LLVM",
+    ("concatenate.py", 8): "interleaved stores that LLVM makes whole vectors of at most: a fact about LLVM",
+    ("concatenate.py", 32): "bytes of them, of which LLVM makes no scatters with AVX-512: measured in each",
     ("convolution_depth.py", 8): "neighbours that fill a vector of f32 with AVX2: a fact about processors",
     ("dot_pack.py", 2): "lines of a column that are fetched ahead: one is read at once, and the next may be late",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",

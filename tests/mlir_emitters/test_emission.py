@@ -17,6 +17,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
 from ...mlir_emitters import pipeline
+from ...mlir_emitters.builder import Builder
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
@@ -162,17 +163,42 @@ def test_a_wrong_module_is_an_error_and_no_crash():
         function = module.body.operations[0].operation
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([], []))
         with pytest.raises(pipeline.LoweringError, match="refuses"):
-            pipeline.lower(module, session, vectors=True)
+            pipeline.lower(module, session, {"vector.transpose"})
 
 
-@pytest.mark.parametrize(("op", "vectors"), [("negate(x)", False), ("transpose(x), dimensions={1,0}", True)])
-def test_only_modules_with_operations_of_vectors_are_lowered_for_them(monkeypatch, op, vectors):
+@pytest.mark.parametrize(("of_vector", "rank", "plain"), [(False, 1, True), (True, 1, False), (False, 2, False)])
+def test_only_plain_operations_of_vectors_need_no_pass(of_vector, rank, plain):
+    """A broadcast of a vector that stays would end the process in MLIR's translation."""
+    with pipeline.LOCK, pipeline.session().context, ir.Location.unknown():
+        b = Builder(ir.Module.create(), pipeline.session().types, strict=False, fma=True, vector_bits=512)
+        f32 = b.types.f32
+        with b.function("f", [ir.VectorType.get([1], f32) if of_vector else f32], [], {}) as (value,):
+            b.op("vector.broadcast", value, type=ir.VectorType.get([4] * rank, f32))
+    assert len(b.vectors) == 1 and pipeline.DIRECT.issuperset(b.vectors) == plain
+
+
+@pytest.mark.parametrize(
+    ("op", "passes"),
+    [
+        ("negate(x)", "scalar_passes"),
+        ("transpose(x), dimensions={1,0}", "passes"),
+        ("sort(x), dimensions={1}, to_apply=less", "direct_passes"),
+    ],
+)
+def test_modules_are_lowered_by_the_passes_that_their_operations_of_vectors_need(monkeypatch, op, passes):
     lowered = []
-    lower = pipeline.lower
-    monkeypatch.setattr(pipeline, "lower", lambda *given: lowered.append(given[2]) or lower(*given))
-    text = f"HloModule m\nENTRY e {{\n  x = f32[64,64] parameter(0)\n  ROOT r = f32[64,64] {op}\n}}\n"
+    run = pipeline._run
+    monkeypatch.setattr(pipeline, "_run", lambda given, module: lowered.append(given) or run(given, module))
+    text = f"""HloModule m
+less {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT }}
+ENTRY e {{ x = f32[64,64] parameter(0)
+  ROOT r = f32[64,64] {op} }}
+"""
     mlir_emitters.emit(plan(parse_module(text)).kernels, EmitOptions(Target.level("x86-64-v4")))
-    assert lowered == [vectors]
+    session = pipeline._current[0]
+    assert lowered[-1] is getattr(session, passes)
 
 
 def test_strict_neither_contracts_nor_reassociates():

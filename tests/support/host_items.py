@@ -13,6 +13,9 @@ from ...codegen.options import EmitOptions, GroupShape
 
 ITEM, PLACE, WAIT = "testbed_item", "testbed_place", "testbed_wait"
 
+WORKER = "fake-gpu"
+"""Begins the names of threads that are a device's: of streams, and of items."""
+
 LIMIT = 60.0
 """Seconds that an item waits for the others of its group."""
 
@@ -54,7 +57,7 @@ def run_groups(code: LoadedCode, body: Callable[[], object], steps: int, across:
         local.place = step, x, y
         body()
 
-    with ThreadPoolExecutor(across * down) as pool:
+    with ThreadPoolExecutor(across * down, WORKER) as pool:
         for step in range(steps):
             items = [pool.submit(work, step, x, y) for x in range(across) for y in range(down)]
             for item in items:

@@ -3,64 +3,90 @@
 Its functions are C functions with the types of backends/gpu/driver.py, so that calls go through ctypes as real ones do.
 The device's memory is the host's, a stream is a thread, and a module is an object file for the host: its kernels read
 the number of their work item from a variable (host_items.py). PTX is loaded, too, and its launches are recorded.
+
+The garbage collector may run within any call of the driver, here as in a real process, and a finalizer then calls the
+driver again on the same thread: it may find a call half done, or free memory and wait for all streams. So nothing here
+is locked while Python code runs, a thread waits without a lock, and tables are read and changed by single operations of
+a dict.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 from ...backends.gpu.driver import ERROR_LOG, ERROR_LOG_BYTES, FUNCTIONS, NOT_READY, Dialect
 from ...codegen.load import LoadedCode, load
-from .host_items import ITEM, PLACE, run_groups
+from .host_items import ITEM, PLACE, WORKER, run_groups
 
 INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, INVALID_DEVICE, INVALID_IMAGE = 1, 2, 100, 101, 200
 INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND, LAUNCH_FAILED = 201, 400, 500, 719
 
 
-WORKER = "fake-gpu"
-"""Begins the names of the streams' threads."""
+PAUSE = 2e-5
+"""Seconds after which a thread that waits looks again."""
 
 
 def _at(address: int | None, type_: Any, count: int) -> list[int]:
     return list((type_ * count).from_address(address)) if address else []
 
 
-class _Stream:
+def _work(queue: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (job := queue.get()) is not None:
+        job()
+        del job  # it keeps the stream
+
+
+class _Done:
+    """That work has ended. A Future of the standard library is locked while a thread begins to wait for it."""
+
     def __init__(self) -> None:
-        self.worker = ThreadPoolExecutor(1, thread_name_prefix=WORKER)
-        self.failure, self._ended, self._lock = 0, False, threading.Lock()
+        self.error: BaseException | None = None
+        self.reached = False
 
-    def end(self) -> None:
-        """Take no more work, and wait for none."""
-        with self._lock:
-            self._ended = True
-            self.worker.shutdown(wait=False)
+    def result(self) -> None:
+        """Wait for it. Raises what it raised."""
+        while not self.reached:
+            time.sleep(PAUSE)
+        if self.error is not None:
+            raise self.error
 
-    def settle(self) -> None:
-        """Wait for all work, unless it was ended."""
-        with self._lock:
-            done = None if self._ended else self.submit(lambda: 0)
-        if done is not None:
-            done.result()
 
-    def submit(self, work: Callable[[], object]) -> Future[None]:
-        return self.worker.submit(self._run, work)
+class _Stream:
+    """Work in order on a thread, which ends with the stream."""
 
-    def _run(self, work: Callable[[], object]) -> None:
-        if not self.failure:
-            self.failure = work() or 0  # type: ignore[assignment]  # a code
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self.failure = 0
+        threading.Thread(target=_work, args=(self._jobs,), name=WORKER, daemon=True).start()
+        weakref.finalize(self, self._jobs.put, None).atexit = False
+
+    def submit(self, work: Callable[[], object]) -> _Done:
+        done = _Done()
+
+        def run() -> None:
+            try:
+                if not self.failure:
+                    self.failure = work() or 0  # type: ignore[assignment]  # a code
+            except BaseException as error:
+                done.error = error
+            done.reached = True
+
+        self._jobs.put(run)
+        return done
 
 
 class _Event:
     def __init__(self) -> None:
-        self.done: Future[None] | None = None
+        self.done: _Done | None = None
         self.at = 0.0
 
 
@@ -88,7 +114,7 @@ class RecordingDriver:
         self.arguments: dict[str, int] = {}
         self.live: dict[int, Any] = {}
         self.blocks: dict[int, tuple[str, Any, int]] = {}
-        self._lock, self._next, self._local = threading.RLock(), 0x1000, threading.local()
+        self._handles, self._local = itertools.count(0x1000, 16), threading.local()
         self._capability = capability
         types = {symbol: (name, FUNCTIONS[name]) for name, symbol in dialect.functions.items()}
         types |= {symbol: (symbol, parameters) for symbol, parameters in dialect.others.items()}
@@ -100,10 +126,8 @@ class RecordingDriver:
         body = getattr(self, f"_{name}")
 
         def called(*arguments: Any) -> int:
-            with self._lock:
-                self.calls.append((name, arguments))
-                code = self.fail.pop(name, 0)
-            return code or body(*arguments)
+            self.calls.append((name, arguments))
+            return self.fail.pop(name, 0) or body(*arguments)
 
         return called
 
@@ -111,10 +135,9 @@ class RecordingDriver:
     def _new(self, place: Any, made: Any) -> int:
         if not place:
             return INVALID_VALUE
-        with self._lock:
-            self._next += 16
-            self.live[self._next] = made
-            place[0] = self._next
+        handle = next(self._handles)
+        self.live[handle] = made
+        place[0] = handle
         return 0
 
     def _is(self, handle: int | None, kind: type) -> Any:
@@ -122,12 +145,15 @@ class RecordingDriver:
         return found if isinstance(found, kind) and getattr(self._local, "device", None) is not None else None
 
     def _drop(self, handle: int | None, kind: type) -> int:
-        with self._lock:
-            return 0 if isinstance(self.live.pop(handle or 0, None), kind) else INVALID_HANDLE
+        return 0 if isinstance(self.live.pop(handle or 0, None), kind) else INVALID_HANDLE
 
     def of(self, kind: str) -> int:
         """How many handles of a kind are alive: 'Stream', 'Event', 'Module'."""
-        return sum(type(made).__name__ == f"_{kind}" for made in self.live.values())
+        return sum(type(made).__name__ == f"_{kind}" for made in self.live.copy().values())
+
+    def entered(self) -> int | None:
+        """The device of this thread."""
+        return getattr(self._local, "device", None)
 
     # -- devices -------------------------------------------------------------------------------------------------------
     def _init(self, flags: int) -> int:
@@ -178,13 +204,12 @@ class RecordingDriver:
     # -- memory --------------------------------------------------------------------------------------------------------
     def _take(self, kind: str, size: int) -> int:
         """The address of a block, aligned as drivers align them; 0 if memory is short."""
-        with self._lock:
-            if sum(s for _, _, s in list(self.blocks.values())) + size > self.memory:
-                return 0
-            data = (ctypes.c_char * (size + 256))()
-            address = -(-ctypes.addressof(data) // 256) * 256
-            self.blocks[address] = kind, data, size
-            return address
+        if sum(s for _, _, s in self.blocks.copy().values()) + size > self.memory:
+            return 0
+        data = (ctypes.c_char * (size + 256))()
+        address = -(-ctypes.addressof(data) // 256) * 256
+        self.blocks[address] = kind, data, size
+        return address
 
     def _allocate(self, place: Any, size: int) -> int:
         if getattr(self._local, "device", None) is None:
@@ -201,19 +226,16 @@ class RecordingDriver:
         return 0 if place[0] else OUT_OF_MEMORY
 
     def _give(self, kind: str, address: int | None) -> int:
-        with self._lock:
-            if self.blocks.get(address or 0, ("",))[0] != kind:
-                return INVALID_VALUE
-            del self.blocks[address or 0]
-            return 0
+        if self.blocks.get(address or 0, ("",))[0] != kind:
+            return INVALID_VALUE
+        return INVALID_VALUE if self.blocks.pop(address or 0, None) is None else 0
 
     def _settle(self) -> None:
         """Wait for all streams, as the driver does where it takes memory or code away from the device."""
         if not threading.current_thread().name.startswith(WORKER):  # a finalizer may run on a stream's own thread
-            with self._lock:
-                streams = [made for made in self.live.values() if isinstance(made, _Stream)]
-            for stream in streams:
-                stream.settle()
+            for made in self.live.copy().values():
+                if isinstance(made, _Stream):
+                    made.submit(lambda: 0).result()
 
     def _free(self, address: int) -> int:
         self._settle()
@@ -224,8 +246,7 @@ class RecordingDriver:
         return self._give("host", address)
 
     def _inside(self, address: int, size: int) -> bool:
-        with self._lock:
-            blocks = list(self.blocks.items())
+        blocks = self.blocks.copy().items()
         return any(first <= address and address + size <= first + s for first, (_, _, s) in blocks)
 
     def _copied(self, to: int | None, source: int | None, size: int, stream: int | None) -> int:
@@ -272,9 +293,6 @@ class RecordingDriver:
         return self._new(place, _Stream()) if flags in (0, 1) else INVALID_VALUE
 
     def _stream_destroy(self, stream: int | None) -> int:
-        found = self._is(stream, _Stream)
-        if found is not None:
-            found.end()
         return self._drop(stream, _Stream)
 
     def _stream_synchronize(self, stream: int | None) -> int:
@@ -323,7 +341,7 @@ class RecordingDriver:
         found = self.live.get(event or 0)
         if not isinstance(found, _Event):
             return INVALID_HANDLE
-        return 0 if found.done is None or found.done.done() else NOT_READY
+        return 0 if found.done is None or found.done.reached else NOT_READY
 
     def _event_elapsed(self, place: Any, began: int | None, ended: int | None) -> int:
         a, b = self.live.get(began or 0), self.live.get(ended or 0)

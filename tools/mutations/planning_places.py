@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from ...hlo import collector
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...planning import (
     allocation,
     buffers,
-    collector,
     inplace,
     kernels,
     liveness,

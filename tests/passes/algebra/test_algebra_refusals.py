@@ -106,7 +106,8 @@ REFUSED = [
     ("window_of_all", "f32", ("n = S parameter(1); x = T parameter(0);"
                              "ROOT r = T[2,1] reduce-window(x, n), window={size=1x3}, to_apply=subtract")),
     # complex numbers, and integers narrower than a byte
-    ("dot_outer", "c64", "x = T[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT),
+    ("dot_outer", "c128", "x = c64[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT),
+    ("dot_outer", "s4", "x = T[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT),
     ("dot_of_one_number", "s4", "x = T[2,3] parameter(0); n = S constant(1); c = T[3,2] broadcast(n), dimensions={};"
                                 "ROOT r = T[2,2] dot(x, c), " + _DOT),
     ("dot_of_columns", "c64", "x = T[3,4] parameter(0); y = T[3,4] parameter(1); ROOT r = T[4] dot(x, y), " + _COLUMNS),
@@ -115,6 +116,12 @@ REFUSED = [
                               "rhs_contracting_dims={1}")),
     ("dot_of_columns", "f32", "x = T[3,4]{0,1} parameter(0); y = T[3,4]{0,1} parameter(1);"
                               "ROOT r = T[4] dot(x, y), " + _COLUMNS),
+    ("dot_across", "f32", ("x = T[130,128] parameter(0); y = T[130,128] parameter(1); ROOT r = T[130] dot(x, y),"
+                          "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, "
+                          "rhs_contracting_dims={1}")),
+    ("dot_across", "f32", ("x = T[30,28] parameter(0); y = T[28,30] parameter(1); ROOT r = T[30] dot(x, y),"
+                          "lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={1}, "
+                          "rhs_contracting_dims={0}")),
     ("dot_with_vector", "c64", "x = T[2,3] parameter(0); y = T[3] parameter(1); ROOT r = T[2] dot(x, y), " + _DOT),
     # the region does not work on whole arrays
     ("scatter_at_known", "f32", ("x = T[5] parameter(0); u = T[1] parameter(1); i = s32[1,1] constant({{2}});"

@@ -13,6 +13,7 @@ from ....formats.text.parser import parse_module
 from ....hlo.dtypes import DType
 from ....hlo.opcodes import Op
 from ....migration import Flags, compile_module
+from ....passes.canonical import places as places_of_extrema
 from ....passes.canonical import split_reductions
 from ....passes.pipeline import run_pipeline, select
 from ...support.passes import fill, run, same
@@ -144,15 +145,28 @@ PLACES = [[], [0], [1023], [7, 8], [3, 500, 900]]
 @pytest.mark.parametrize("order, start", [("GT", "-inf"), ("LT", "inf"), ("GT", "5"), ("GT", "nan")])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 5.0])
 @pytest.mark.parametrize("rows, partial", [(2, (2, 128)), (17, (17, 32))], ids=["parts", "lanes"])
+@pytest.mark.parametrize("by_value", [False, True])
 def test_the_place_of_an_extremum_stays(
-    rows: int, partial: tuple[int, ...], order: str, start: str, special: float, number: int
+    rows: int,
+    partial: tuple[int, ...],
+    order: str,
+    start: str,
+    special: float,
+    number: int,
+    by_value: bool,
+    monkeypatch,
 ):
+    monkeypatch.setattr(places_of_extrema, "SHORTEST", 8 if by_value else 2000)
     case = arg(order=order, start=start, number=number).replace("[2", f"[{rows}")
     for places in PLACES:
         x = np.random.default_rng(len(places)).integers(-4, 5, (rows, 1024)).astype(np.float32)
         x[:, places] = special
         changed = same(case, [x], *PASSES, exact=True)
-        assert [i.shape.elements[0].dims for i in reductions(changed)] == [partial, (rows,)]
+        found = [i.shape.elements[0].dims if i.shape.is_tuple else i.shape.dims for i in reductions(changed)]
+        if by_value and start != "nan":
+            assert found == ([partial, partial, (rows,)] if rows == 2 else [(rows,), (rows,)])
+        else:
+            assert found == [partial, (rows,)]
 
 
 def test_numbers_that_do_not_count_have_no_lanes():
@@ -173,15 +187,18 @@ def test_both_stacks_find_the_first_nan_among_lanes(stack: str):
     assert np.array_equal(executable.execute([x])[1], first)
 
 
+@pytest.mark.parametrize("by_value", [False, True])
 @pytest.mark.parametrize("stack", ["evaluator", "legacy", "mlir"])
-def test_places_in_rows_of_a_prime_length(stack: str):
+def test_places_in_rows_of_a_prime_length(stack: str, by_value: bool, monkeypatch):
+    monkeypatch.setattr(places_of_extrema, "SHORTEST", 8 if by_value else 2000)
     case = arg().replace("1024", "1021")
     x = np.random.default_rng(0).normal(size=(2, 1021)).astype(np.float32)
     many = np.float32([[1, 1, 0], [2, 3, 3]])
     ends = np.stack([np.r_[np.zeros(1018), row] for row in many]).astype(np.float32)
     late, both = x.copy(), x.copy()
     late[0, 1020], both[:, [3, 900, 1019]] = np.nan, np.nan
-    assert len(reductions(run(case, *PASSES))) > 2
+    found = len(reductions(run(case, *PASSES)))
+    assert found == 2 if by_value else found > 2
     for values in (x, ends, late, both, np.full_like(x, -np.inf)):
         module = parse_module(case)
         if stack == "evaluator":
@@ -190,6 +207,19 @@ def test_places_in_rows_of_a_prime_length(stack: str):
             found = compile_module(module, Flags.parse(stack)).execute([values])
         wanted = evaluate(module, [values])
         assert all(np.array_equal(w, f, equal_nan=True) for w, f in zip(wanted, found, strict=True))
+
+
+def test_a_row_alone_goes_by_value_and_what_does_not_count_does_not(monkeypatch):
+    """The numbers of one row are a reshape of numbers that count: 4 ns an element for each of a vocabulary."""
+    monkeypatch.setattr(places_of_extrema, "SHORTEST", 8)
+    alone = arg().replace("[2,1024]", "[1,1024]").replace("[2]", "[1]")
+    x = np.float32([[*np.arange(1000), np.nan, *np.arange(20), np.nan, 1, 2]])
+    cases = (("1024", 0, 3), ("1,1024", 1, 3), ("1024,1", 0, 3), ("1,1024", 0, 2), ("2,512", 1, 2))
+    for dims, along, count in cases:
+        numbers = f"j = s32[{dims}] iota(), iota_dimension={along}\n  i = s32[1,1024] reshape(j)"
+        case = alone.replace("i = s32[1,1024] iota(), iota_dimension=1", numbers)
+        for values in (x, np.nan_to_num(x)):
+            assert len(reductions(same(case, [values], *PASSES, exact=True))) == count
 
 
 def test_integers_need_no_test_for_nan():

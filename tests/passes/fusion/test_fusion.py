@@ -111,6 +111,29 @@ def test_a_dynamic_update_slice_takes_the_elementwise_start_and_the_update():
     ]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_reduction_does_not_take_what_reads_large_arrays_in_two_orders_of_memory(axis):
+    """Across the order of a reduction each element is a line of memory: 6 to 9 of XLA's time with rows of 8 KiB."""
+    text = """x = f32[{n},{n}] parameter(0)
+      y = f32[{n},{n}]{{0,1}} parameter(1)
+      e = f32[{n},{n}] exponential(x)
+      m = f32[{n},{n}] multiply(e, y)
+      s = f32[{n},{n}] negate(m)
+      z = f32[] constant(0)
+      ROOT r = f32[{n}] reduce(s, z), dimensions={{{axis}}}, to_apply=add"""
+    assert kernels(text.format(n=16, axis=axis)) == ["exponential multiply negate reduce"]
+    assert kernels(text.format(n=512, axis=axis)) == ["exponential multiply", "negate reduce"]
+
+
+def test_broadcasts_have_no_order_of_memory():
+    assert kernels("""x = f32[512,512] parameter(0)
+      v = f32[512] parameter(1)
+      b = f32[512,512]{0,1} broadcast(v), dimensions={0}
+      m = f32[512,512] multiply(x, b)
+      z = f32[] constant(0)
+      ROOT r = f32[512] reduce(m, z), dimensions={1}, to_apply=add""") == ["broadcast multiply reduce"]
+
+
 def test_large_transposes_are_stored_and_small_ones_fused():
     text = """x = f32[{n},{n}] parameter(0)
       t = f32[{n},{n}] transpose(x), dimensions={{1,0}}
@@ -175,6 +198,16 @@ def doubling(levels: int) -> Module:
         out += [turned, Instruction(Op.ADD, f"a{n}", shape, (turned, out[-1]))]
     entry = Computation("e", tuple(out), out[-1])
     return Module("doubling", (entry,), entry)
+
+
+def test_a_constant_for_every_element_is_never_an_array_in_memory():
+    """A kernel at its limit of code has room for constants. As arrays, they would take 4 KB each here."""
+    lines = ["x = f32[1024] parameter(0)", "s0 = f32[1024] negate(x)"]
+    for n in range(1, MOST_CODE + 20):
+        lines += [f"k{n} = f32[] constant({n})", f"b{n} = f32[1024] broadcast(k{n}), dimensions={{}}"]
+        lines += [f"s{n} = f32[1024] {('maximum', 'subtract')[n % 2]}(s{n - 1}, b{n})"]
+    found = kernels("\n".join([*lines[:-1], "ROOT " + lines[-1]]))
+    assert len(found) == 2 and all("subtract" in k for k in found)
 
 
 def test_code_does_not_explode_where_values_are_read_at_several_places():

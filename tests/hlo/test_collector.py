@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from ...formats.text.parser import parse_module
+from ...hlo.collector import collector_at_rest
 from ...passes.pipeline import PipelineOptions
-from ...planning.collector import collector_at_rest
 from ...planning.planner import PlanOptions, plan
 
 MODULE = "HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] add(p, p)\n}\n"

@@ -1,8 +1,8 @@
-"""Pause the cyclic garbage collector while a program is planned.
+"""Pause the cyclic garbage collector while a program is planned, or many files are imported.
 
-Modules, plans and intermediate objects have no reference cycles, so the collector would find nothing. But it would
-start each time that the number of objects has grown by a quarter, and visit all of them: a quarter of the planning time
-for a module of 40,000 instructions.
+Modules, plans and intermediate objects have no reference cycles, and what an import makes stays: so the collector would
+find nothing. But it would start each time that the number of objects has grown by a quarter, and visit all of them: a
+quarter of the planning time for a module of 40,000 instructions, a tenth of the time of the first compilation.
 """
 
 from __future__ import annotations

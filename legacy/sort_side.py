@@ -1,0 +1,204 @@
+"""Sorts of many short rows with a known order of keys: a network of exchanges over rows that lie side by side.
+
+Rows are copied to a tile, element by element of all rows, so that a vector holds one place of several rows. Only
+neighbours are exchanged, and only if the first one comes later: the sort is stable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from ..hlo.ir import Instruction
+from ..hlo.records import dataclass
+from ..planning.allocation import POOL_ALIGNMENT
+from .builder import IndexValue, Unroll
+from .elemental import Elemental, Index
+from .memory import LINE, Pointer, load, store
+from .ranges import Steps, loops_over
+from .registers import I8, I64
+from .sort_order import KeyOrder
+from .sort_rows import Target
+
+LONGEST = 64
+"""Elements of a row. A network has half of their square of exchanges: from twice as many on, digits are as fast."""
+
+LEAST_ROWS = 16
+"""Rows below which nothing is gained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Memory of `lanes` rows: of the keys, and of the elements of each operand, their bits and byte offsets."""
+
+    lanes: int
+    bits: tuple[int, ...]
+    offsets: tuple[int, ...]
+    size: int
+
+    @staticmethod
+    def of(length: int, bits: Sequence[int], most: int) -> Tile | None:
+        """The widest one of at most `most` bytes."""
+        lanes = LINE * 8 // bits[0]
+        while lanes:
+            sizes = [-(-length * lanes * b // 8 // POOL_ALIGNMENT) * POOL_ALIGNMENT for b in bits]
+            if sum(sizes) <= most:
+                return Tile(lanes, tuple(bits), tuple(sum(sizes[:n]) for n in range(len(sizes))), sum(sizes))
+            lanes //= 2
+        return None
+
+
+def tile_of(instruction: Instruction, order: KeyOrder, room: int) -> Tile | None:
+    """The tile for a sort's rows; None if they are too long or too few, or elements are no single numbers."""
+    shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
+    length = shapes[0].dims[dimension]
+    if not 2 <= length <= LONGEST or any(shape.dtype.is_complex for shape in shapes):
+        return None
+    if math.prod(shapes[0].dims) < LEAST_ROWS * length:
+        return None
+    return Tile.of(length, [order.type.width, *(8 * shape.dtype.bytes for shape in shapes)], room)
+
+
+class SideBySide:
+    """Sorts all rows, or those of steps."""
+
+    def __init__(self, e: Elemental, instruction: Instruction, order: KeyOrder, tile: Tile, results: Sequence[Target]):
+        self.e, self.code, self.instruction, self.order, self.tile = e, e.code, instruction, order, tile
+        self.results = results
+        (self.dimension,) = instruction.dimensions
+        self.dims = instruction.operands[0].shape.dims
+        self.length = self.dims[self.dimension]
+        base = e.scratch.take(e.code, tile.size)
+        b = e.code.b
+        self.places = [b.gep(base, [I64(o)], inbounds=True, source_etype=I8) for o in tile.offsets]
+
+    def emit(self, steps: Steps | None) -> None:
+        inside = () if steps is None else steps.dimensions
+        minor_first = [d for d in self.results[0].shape.minor_to_major if d != self.dimension]
+        column = self._column([d for d in minor_first if d not in inside])
+        if steps is not None and self._numbers_more(steps, column):
+            self._emit_steps(steps, [d for d in reversed(minor_first) if d not in inside])
+            return
+        others = [d for d in reversed(minor_first) if d != column]
+        with loops_over(self.code, steps, inside, self.dims, others) as positions:
+            rows = 1 if column is None else self.dims[column]
+            whole = rows - rows % self.tile.lanes
+            for start, end in ((0, whole), (whole, rows)):
+                if start != end:
+                    count = min(end - start, self.tile.lanes)
+                    loop = self.code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
+                    first, lanes = loop.index, () if column is None else (column,)
+                    self._sort(positions, lanes, first, count)
+                    loop.close()
+
+    def _column(self, dimensions: Sequence[int]) -> int | None:
+        """The dimension whose rows lie side by side: the fastest that has enough, or that with the most."""
+        enough = [d for d in dimensions if self.dims[d] >= self.tile.lanes]
+        return next(iter(enough), max(dimensions, key=lambda d: self.dims[d], default=None))
+
+    def _numbers_more(self, steps: Steps, column: int | None) -> bool:
+        """Whether the column has too few rows for a tile, and there are more steps."""
+        rows = 1 if column is None else self.dims[column]
+        return rows < self.tile.lanes and rows < steps.partition.extent
+
+    def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
+        """Rows of neighbouring steps lie side by side."""
+        code, lanes, inside = self.code, self.tile.lanes, steps.dimensions
+        loop = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
+        with loops_over(code, None, (), self.dims, others) as positions:
+            self._sort(positions, inside, loop.index, lanes)
+        loop.close()
+        count = code.remainder(code.subtract(steps.end, steps.begin), lanes)
+        rest = code.branch(code.b.icmp_unsigned("!=", code.value(count), I64(0)))
+        with loops_over(code, None, (), self.dims, others) as positions:
+            self._sort(positions, inside, code.subtract(steps.end, count), count)
+        rest.otherwise()
+        rest.join((), ())
+
+    def _sort(self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue) -> None:
+        """Sort `count` rows. side: the dimensions along which they have the numbers `first` and so on."""
+        self._fill(positions, side, first, count)
+        self._exchange()
+        self._write(positions, side, first, count)
+
+    def _place(
+        self, positions: Sequence[IndexValue], side: Sequence[int], row: IndexValue, at: IndexValue
+    ) -> list[IndexValue]:
+        """The position of an element: the one at `at` of row number `row` along `side`."""
+        place, sizes = list(positions), [self.dims[d] for d in side]
+        for d, position in zip(side, self.code.split(row, sizes, list(reversed(range(len(sizes))))), strict=True):
+            place[d] = position
+        place[self.dimension] = at
+        return place
+
+    def _fill(self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue) -> None:
+        """Copy rows to the tile, with their keys."""
+        code = self.code
+        at, lane, close = self._loops(count, self.length, len(side) > 1)
+        place = self._place(positions, side, code.add(first, lane), at)
+        values = [self.e.value(o, Index.at(code, o.shape, place)) for o in self.instruction.operands]
+        offset = code.add(code.multiply(at, self.tile.lanes), lane)
+        key = self.order.of(self.e, values)
+        key_place = code.b.gep(self.places[0], [code.value(offset)], inbounds=True, source_etype=key.type)
+        code.b.store(key, key_place, align=key.type.width // 8)
+        for o, start, value in zip(self.instruction.operands, self.places[1:], values, strict=True):
+            store(code, Pointer(start), o.shape.dtype, offset, value)
+        close()
+
+    def _write(
+        self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue
+    ) -> None:
+        """Copy what is wanted of the rows to the results."""
+        code = self.code
+        for result, start in zip(self.results, self.places[1:], strict=True):
+            shape = result.shape
+            at, lane, close = self._loops(count, shape.dims[self.dimension], len(side) > 1)
+            offset = code.add(code.multiply(code.add(at, result.start), self.tile.lanes), lane)
+            value = load(code, Pointer(start), shape.dtype, offset)
+            place = self._place(positions, side, code.add(first, lane), at)
+            store(code, result.pointer, shape.dtype, code.weighted_sum(place, shape.strides), value)
+            close()
+
+    def _loops(self, count: IndexValue, length: int, splits: bool) -> tuple[IndexValue, IndexValue, Callable[[], None]]:
+        """Loops over the places of `count` rows: (place in a row, row, what closes them). splits: whether the position
+        of a row takes divisions.
+        """
+        code = self.code
+        by_row = splits or self.results[0].shape.minor_to_major[0] == self.dimension
+        outer = code.loop(count if by_row else length, unroll=Unroll.NEVER)
+        inner = code.loop(
+            length if by_row else count, unroll=Unroll.FREELY if isinstance(count, int) else Unroll.SCALAR
+        )
+
+        def close() -> None:
+            inner.close()
+            outer.close()
+
+        return (inner.index, outer.index, close) if by_row else (outer.index, inner.index, close)
+
+    def _exchange(self) -> None:
+        """Exchange neighbours, of which the first has an even number or an odd one by turns, until all are in order."""
+        code = self.code
+        turns = code.loop((self.length + 1) // 2, unroll=Unroll.NEVER)
+        for first in (0, 1):
+            pairs = (self.length - first) // 2
+            if pairs:
+                loop = code.loop(pairs, unroll=Unroll.NEVER)
+                self._exchange_pair(code.add(code.multiply(loop.index, 2), first))
+                loop.close()
+        turns.close()
+
+    def _exchange_pair(self, at: IndexValue) -> None:
+        b, later = self.code.b, None
+        for start, bits in zip(self.places, self.tile.bits, strict=True):
+            type_ = ir.VectorType(ir.IntType(bits), self.tile.lanes)
+            places = [
+                b.gep(start, [self.code.value(self.code.add(at, k))], inbounds=True, source_etype=type_) for k in (0, 1)
+            ]
+            align = math.gcd(bits // 8 * self.tile.lanes, POOL_ALIGNMENT)
+            low, high = (b.load(place, typ=type_, align=align) for place in places)
+            later = b.icmp_signed(">", low, high) if later is None else later
+            b.store(b.select(later, high, low), places[0], align=align)
+            b.store(b.select(later, low, high), places[1], align=align)
