@@ -28,21 +28,24 @@ from ..migration.stacks import parse_stacks
 from . import op_moves, op_orders, op_values  # noqa: F401  # they add their programs
 from .op_text import PROGRAMS
 from .tables import left, right, text_table
+from .xla_inputs import SMALL, drawn_inputs
 
 Programs: TypeAlias = Mapping[str, Callable[[], str]]
 
 
-def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float) -> dict[str, float]:
-    """Microseconds of a run by stack, XLA's under `xla`. Raises TestbedError for what a stack does not take."""
+def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float, integers: int = SMALL) -> dict[str, float]:
+    """Microseconds of a run by stack, XLA's under `xla`. integers: limit of those in inputs.
+
+    Raises TestbedError for what a stack does not take.
+    """
     from ..formats.program import Program
     from ..formats.text.parser import parse_module
     from .contestants import contestant
     from .paired import race
-    from .xla_inputs import drawn_inputs
 
     module = parse_module(text)
     program = Program("op", text, module)
-    drawn = zip(drawn_inputs(module), module.entry.parameters, strict=True)
+    drawn = zip(drawn_inputs(module, integers=integers), module.entry.parameters, strict=True)
     inputs = [_laid_out(x, parameter.shape) for x, parameter in drawn]
     runs = {stack: contestant(stack, program, inputs).run for stack in (*stacks, "xla")}
     times = race(runs, rounds=rounds, seconds=seconds)
@@ -88,14 +91,14 @@ def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str |
     return options
 
 
-def measure_all(programs: Programs, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+def measure_all(programs: Programs, options: argparse.Namespace, integers: int) -> dict[str, dict[str, float]]:
     """`measure` of each program that is taken. Prints what is above the limit, and why a program was refused."""
     from ..hlo.errors import TestbedError
 
     found: dict[str, dict[str, float]] = {}
     for number, name in enumerate(options.names):
         try:
-            found[name] = measure(programs[name](), options.stacks, options.rounds, options.seconds)
+            found[name] = measure(programs[name](), options.stacks, options.rounds, options.seconds, integers)
         except TestbedError as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
@@ -107,8 +110,16 @@ def measure_all(programs: Programs, options: argparse.Namespace) -> dict[str, di
     return found
 
 
-def main(argv: Sequence[str] | None = None, programs: Programs = PROGRAMS, about: str | None = __doc__) -> int:
-    """The command. programs: by name, functions that give HLO text; about: what --help says of them."""
+def main(
+    argv: Sequence[str] | None = None,
+    programs: Programs = PROGRAMS,
+    about: str | None = __doc__,
+    integers: int = SMALL,
+) -> int:
+    """The command. programs: by name, functions that give HLO text; about: what --help says of them.
+
+    integers: limit of those in inputs.
+    """
     from ..codegen.threads import set_threads
 
     options = parse_arguments(argv, programs, about)
@@ -116,7 +127,7 @@ def main(argv: Sequence[str] | None = None, programs: Programs = PROGRAMS, about
     os.sched_setaffinity(0, options.cpus)  # before XLA counts them
     try:
         set_threads(options.threads)
-        found = measure_all(programs, options)
+        found = measure_all(programs, options, integers)
     finally:
         os.sched_setaffinity(0, before)
     if options.json:

@@ -11,8 +11,8 @@ SMALL = 8
 """Integers are in [0, SMALL): most indices of a program are in range, and XLA clamps the others."""
 
 
-def drawn_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
-    """An array for each leaf of the parameters: floats in [-1, 1), small integers, pred with probability 1/2."""
+def drawn_inputs(module: Module, seed: int = 0, integers: int = SMALL) -> list[np.ndarray]:
+    """An array for each leaf of the parameters: floats in [-1, 1), integers below a limit, pred with probability 1/2."""
     random = np.random.default_rng(seed)
     found = []
     for shape in parameter_leaves(module):
@@ -20,7 +20,7 @@ def drawn_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
         if kind == "b":
             found.append(random.integers(0, 2, shape.dims).astype(dtype))
         elif kind in "iu":
-            found.append(random.integers(0, SMALL, shape.dims).astype(dtype))
+            found.append(random.integers(0, integers, shape.dims).astype(dtype))
         elif kind == "c":
             found.append((random.uniform(-1, 1, shape.dims) + 1j * random.uniform(-1, 1, shape.dims)).astype(dtype))
         else:

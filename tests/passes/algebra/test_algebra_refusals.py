@@ -84,6 +84,9 @@ REFUSED = [
                              "ROOT r = T[2] reduce(a, n), dimensions={1}, to_apply=add")),
     ("window_of_pad", "s32", ("n = S constant(1); a = T[2,6] pad(x, n), padding=0_0x1_2;"
                              "ROOT r = T[2,6] reduce-window(a, n), window={size=1x3 pad=0_0x2_0}, to_apply=add")),
+    # a prefix sum stays one
+    ("window_of_pad", "s32", ("n = S constant(0); a = T[2,4] pad(x, n), padding=0_0x1_0;"
+                             "ROOT r = T[2,4] reduce-window(a, n), window={size=1x4 pad=0_0x3_0}, to_apply=add")),
     # the first conversion loses something; a subnormal is true only as what it was
     ("convert_twice", "f32", "d = f64[2,3] parameter(0); a = T convert(d); ROOT r = f16[2,3] convert(a)"),
     ("convert_twice", "f32", "h = f16[2,3] parameter(0); a = T convert(h); ROOT r = P convert(a)"),
