@@ -12,7 +12,7 @@ SMALL = 8
 
 
 def drawn_inputs(module: Module, seed: int = 0, integers: int = SMALL) -> list[np.ndarray]:
-    """An array for each leaf of the parameters: floats in [-1, 1), integers below a limit, pred with probability 1/2."""
+    """An array for each leaf of the parameters: floats in [-1, 1), integers in [0, `integers`), pred at even odds."""
     random = np.random.default_rng(seed)
     found = []
     for shape in parameter_leaves(module):

@@ -223,8 +223,9 @@ def test_a_campaign_keeps_one_finding_for_a_planted_bug_and_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "says"), [("crash", "status 3"), ("hang", "no answer")])
-def test_what_ends_a_process_is_a_finding(tmp_path, kind, says):
-    state = run_campaign(tmp_path, kind, 300, limit=60.0 if kind == "crash" else 10.0)
+def test_what_ends_a_process_is_a_finding(tmp_path, kind, says, monkeypatch):
+    monkeypatch.setattr(campaign, "PATIENCE", 3.0)  # what hangs sleeps, so it is waited for that much longer
+    state = run_campaign(tmp_path, kind, 300, limit=60.0 if kind == "crash" else 5.0)
     (known,) = state.causes
     assert known.cause.kind == kind and known.cause.blamed == ("evaluator",) and says in known.sentence
     small = read_finding(tmp_path / "findings" / known.cause.name)
