@@ -27,7 +27,7 @@ def test_every_program_is_valid_and_many_opcodes_have_one():
 
 @pytest.fixture
 def timed(monkeypatch):
-    def measure(text: str, stacks, rounds, seconds):
+    def measure(text: str, stacks, rounds, seconds, integers):
         if "negate" in text:
             raise TestbedError("refused\nat length")
         return {"xla": 100.0, "legacy": 250.0 if "abs" in text else 90.0, "mlir": 100.0}
