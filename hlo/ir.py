@@ -124,7 +124,7 @@ class Instruction:
 
     def called(self) -> tuple[Computation, ...]:
         """Computations that this instruction calls, in a fixed order."""
-        if not self.attributes:
+        if not self.attributes or _CALLING.isdisjoint(self.attributes):
             return ()
         if self.opcode is Op.FUSION and isinstance(body := self.attributes.get("calls"), Computation):
             return (body,)  # a shortcut: most calling instructions are fusions

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from ..codegen.lite_text import name_fast
 from ..hlo.records import dataclass, field
 from .limits import Limits
 from .registers import BOOL, I32, I64, Register, flatten, unflatten
@@ -277,13 +278,14 @@ class Code:
         """fma: whether the target has fused multiply-adds. by_element: the outer shape, as in EmitOptions. products:
         those of integers that one instruction of the target adds up. bf16_pairs: whether one adds two of bf16 to f32.
         """
+        name_fast(function)
         self.module, self.function = module, function
         self.strict, self.fma, self.vector_bits, self.by_element = strict, fma, vector_bits, by_element
         self.products, self.bf16_pairs = products, bf16_pairs
         self.flags: tuple[str, ...] = ()  # fast-math flags for arithmetic emitted from now on
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements
-        self._homes: dict[int, tuple[ir.Value, Scope]] = {}
+        self._homes: dict[ir.Value, Scope] = {}
         self.limits = Limits()
         self.hints = True  # whether loops have metadata
         self.loops = 0  # that were opened
@@ -308,16 +310,16 @@ class Code:
     def define(self, value: ir.Value, scope: Scope, *, again: bool = False) -> None:
         """Record the scope in which an index value is defined. again: replace an earlier record."""
         if again:
-            self._homes.pop(id(value), None)
-        self._homes.setdefault(id(value), (value, scope))
+            self._homes[value] = scope
+        self._homes.setdefault(value, scope)
 
     def home(self, values: Sequence[IndexValue]) -> Scope:
         """The outermost scope in which all these index values are defined."""
         scope = self.root
         for value in values:
-            found = self._homes.get(id(value)) if isinstance(value, ir.Value) else None
-            if found is not None and found[1].depth > scope.depth:
-                scope = found[1]
+            found = None if isinstance(value, int) else self._homes.get(value)
+            if found is not None and found.depth > scope.depth:
+                scope = found
         return scope
 
     def safe_home(self, values: Sequence[IndexValue]) -> Scope:
@@ -455,7 +457,7 @@ class Code:
         return BOOL(int(value))
 
     def _index(self, op: str, a: IndexValue, b: IndexValue) -> ir.Value:
-        key = (op, _key(a), _key(b))
+        key = (op, a, b)
         scope = self.home((a, b))
         found = scope.memo.get(key)
         if found is None:
@@ -478,7 +480,3 @@ _INDEX_OPS = {
     "smin": lambda code, builder, a, b: code._extremum(builder, "<", a, b),
     "smax": lambda code, builder, a, b: code._extremum(builder, ">", a, b),
 }
-
-
-def _key(value: IndexValue) -> Hashable:
-    return value if isinstance(value, int) else ("register", id(value))

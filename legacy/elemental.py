@@ -73,7 +73,7 @@ class Index:
     @property
     def key(self) -> Hashable:
         kind = "positions" if self.positions is not None else "linear"
-        return (kind, *(v if isinstance(v, int) else ("register", id(v)) for v in self.values))
+        return (kind, *self.values)
 
     def offset(self, shape: Shape) -> IndexValue:
         """The offset, in elements, in a buffer of `shape`, which has the same dimensions."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from llvmlite import ir
 
 from ..codegen.helpers import text_once
+from ..codegen.lite_text import module_text
 
 
 class Helper(Protocol):
@@ -57,4 +58,4 @@ def texts_of(module: ir.Module) -> tuple[str, ...]:
 def _text(helper: Helper) -> str:
     module = ir.Module(helper.name, context=ir.Context())
     helper.define(module)
-    return str(module)
+    return module_text(module)

@@ -13,6 +13,7 @@ from ...hlo.library.calls import lapack_call, refusal
 from ...hlo.library.lapack import COMPLEX, REAL
 from ...hlo.opcodes import Op
 from ...planning.plan import KernelRequest
+from ..lite_text import module_text
 from ..options import EmitOptions, EmittedModule
 from .fft import emit_fft, is_supported, takes_ranges
 from .frame import Frame
@@ -41,7 +42,7 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
         frame.finish()
         ranged |= {request.name} if frame.range else set()
         helpers |= frame.helpers
-    return EmittedModule(str(module), ranged=frozenset(ranged), helpers=tuple(helpers.values()))
+    return EmittedModule(module_text(module), ranged=frozenset(ranged), helpers=tuple(helpers.values()))
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:

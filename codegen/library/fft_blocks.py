@@ -16,6 +16,7 @@ from llvmlite import ir
 from ...hlo.library.calls import whole_bytes
 from ...hlo.library.transforms import LINE, block_bytes, blocks_together, lanes_of, points_of, radices_of
 from ..helpers import text_once
+from ..lite_text import module_text
 from .fft_lines import HALF, REAL, Lines
 from .fft_pieces import parameters, piece, table
 from .frame import I64, POINTER, VOID, Frame, Number, Part
@@ -119,7 +120,7 @@ def _text(name: str, block: Block, fused: bool) -> str:
     tables = {kind: _numbers(lines, table(kind, block.points, block.letter)[0]) for kind in _tables(block)}
     _Writer(lines, block, pieces, tables).write()
     lines.b.ret_void()
-    return str(module)
+    return module_text(module)
 
 
 def _callee(module: ir.Module, name: str, _: str, kind: str, letter: str) -> ir.Function:

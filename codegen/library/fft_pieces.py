@@ -19,6 +19,7 @@ from llvmlite import ir
 
 from ...hlo.library.transforms import LINE, radices_of
 from ..helpers import text_once
+from ..lite_text import module_text
 from .fft_lines import HALF, REAL, Complex, Lines
 from .fft_tables import all_roots, order, root
 from .frame import I32, I64, POINTER
@@ -39,7 +40,7 @@ def _piece(name: str, kind: str, letter: str, fused: bool) -> str:
     lines = Lines(module, name, parameters(kind, letter), letter, fused)
     PIECES[kind].define(lines, *lines.function.args)
     lines.b.ret_void()
-    return str(module)
+    return module_text(module)
 
 
 # --- in and out ------------------------------------------------------------------------------------------------------
