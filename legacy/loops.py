@@ -36,6 +36,9 @@ or inside it and build the vectors element by element, which costs seconds of co
 """
 
 
+SHORT_ROW = 64
+"""Elements of rows that LLVM would unroll as a whole if it might, and gather and scatter elements of several rows."""
+
 SHORT = 16
 """Iterations of a loop that LLVM unrolls completely."""
 
@@ -65,7 +68,9 @@ def nest(
     chain of operations.
     """
     free = Unroll.ABREAST if long else Unroll.FREELY
-    unroll = Unroll.NEVER if across else Unroll.SHORT if shape.dtype.bytes <= NARROW else free
+    fast = fastest_dimension(shape)
+    short = shape.dtype.bytes <= NARROW or (fast is not None and shape.dims[fast] < SHORT_ROW)
+    unroll = Unroll.NEVER if across else Unroll.SHORT if short else free
     _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
 
 
@@ -143,7 +148,8 @@ def _rows(
 def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
-    crossings = [c for root in roots for c in _crossings(e, root) if c.across != fast and shape.dims[c.across] >= 8]
+    found = (c for root in roots for c in _crossings(e, root) if c.across != fast and fast in c.roles)
+    crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
     return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
 
 

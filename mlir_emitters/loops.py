@@ -108,8 +108,12 @@ def with_loops(
 
 
 def unroll_of(over: Buffer) -> Unroll:
-    """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves."""
-    return Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
+    """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves. Of
+    wider ones, it would gather and scatter elements of several rows.
+    """
+    own = _fastest(over)
+    short = own is not None and over.dims[own] < LEAST
+    return Unroll.SHORT if over.dtype.bytes <= 2 or short else Unroll.ANY
 
 
 def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int, int] | None:
