@@ -125,7 +125,6 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     for initial in initials_of(node):
         accumulators.append((yield initial, (), False))
     order = [d for d in by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
-    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
     runs = _sums_of_runs(e, node, index, order) if len(node.outputs) == 1 and are_float_sums(node) else None
     if runs is not None:
         values = finished(e, node, runs.results(_spread(accumulators)))
@@ -140,14 +139,14 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         b.walks = b.walks or math.prod(node.inputs[0].dims[d] for d in order) >= FEWEST
         running = Running(e, node)
         carried = running.open(_spread(accumulators))
-        for d in order:
-            loops.append(
-                b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=running.unroll(node.inputs[0].dims[d]))
-            )
-            reduced[d], carried = loops[-1].index, loops[-1].carried
+        along = _Along(e, node, index, order)
+        for size in along.sizes:
+            loops.append(b.open_loop(0, size, 1, carried, unroll=running.unroll(size)))
+            carried = loops[-1].carried
+        place = along.place([loop.index for loop in loops])
         elements: list[Scalar] = []
         for operand in operands_of(node):
-            elements.append((yield operand, _full_index(node, index, reduced), False))
+            elements.append((yield operand, place, False))
         results = running.advance(carried, elements)
         for loop in reversed(loops):
             loop.next = results
