@@ -362,8 +362,8 @@ for dtype, index in itertools.product(("s8", "bf16", "f32", "s64"), ("s32", "s64
         add(
             f"scatter {op} to columns {dtype} {index}",
             [array(dtype, [512, 512]), array(index, [256, 1]), array(dtype, [512, 256])],
-            f"r = {array(dtype, [512, 512])} scatter(p0, p1, p2), update_window_dims={{0}}, inserted_window_dims={{1}}, "
-            "scatter_dims_to_operand_dims={1}, index_vector_dim=1, to_apply=f",
+            f"r = {array(dtype, [512, 512])} scatter(p0, p1, p2), update_window_dims={{0}}, "
+            "inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=1, to_apply=f",
             before=reducer(op, dtype),
         )
         add(
@@ -377,8 +377,8 @@ for dtype, index in itertools.product(("s8", "bf16", "f32", "s64"), ("s32", "s64
         add(
             f"scatter {op} of elements {dtype} {index}",
             [array(dtype, [512, 512]), array(index, [50_000, 2]), array(dtype, [50_000])],
-            f"r = {array(dtype, [512, 512])} scatter(p0, p1, p2), update_window_dims={{}}, inserted_window_dims={{0,1}}, "
-            "scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=f",
+            f"r = {array(dtype, [512, 512])} scatter(p0, p1, p2), update_window_dims={{}}, "
+            "inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=f",
             before=reducer(op, dtype),
         )
 for dtype, index, (n, depth) in itertools.product(

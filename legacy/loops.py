@@ -10,6 +10,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
@@ -17,6 +18,7 @@ from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
+from .graph import walk
 from .memory import LINE, Pointer, address, load
 from .ranges import Steps, block_of, blocks, in_order, loops_over
 from .registers import I32, memory_type
@@ -39,6 +41,14 @@ or inside it and build the vectors element by element, which costs seconds of co
 SHORT_ROW = 64
 """Elements of rows that LLVM would unroll as a whole if it might, and gather and scatter elements of several rows."""
 
+FOLDED, MASKING = 16, 512
+"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
+that have masks. Without, these take several times as long as the rest.
+"""
+
+CHEAP = 12
+"""Operations on an element, of which such a row has two copies: of whole vectors, and of the rest."""
+
 SHORT = 16
 """Iterations of a loop that LLVM unrolls completely."""
 
@@ -59,19 +69,28 @@ STREAMED = 8 << 20
 
 
 def nest(
-    e: Elemental, shape: Shape, body: Body, steps: Steps | None = None, across: bool = False, long: bool = False
+    e: Elemental,
+    shape: Shape,
+    body: Body,
+    steps: Steps | None = None,
+    across: bool = False,
+    long: bool = False,
+    cheap: bool = False,
 ) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps.
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
     element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
-    chain of operations.
+    chain of operations. cheap: whether it takes so little code that a row may have two copies.
     """
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
-    short = shape.dtype.bytes <= NARROW or (fast is not None and shape.dims[fast] < SHORT_ROW)
+    row = 0 if fast is None else shape.dims[fast]
+    short = shape.dtype.bytes <= NARROW or row < SHORT_ROW
     unroll = Unroll.NEVER if across else Unroll.SHORT if short else free
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
+    masks = e.code.vector_bits >= MASKING
+    cut = SHORTEST if cheap and not masks and SHORTEST < row < FOLDED else 0
+    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut)
 
 
 def nest_by_element(
@@ -91,7 +110,9 @@ def _nest(
     body: Body,
     unroll: Unroll = Unroll.FREELY,
     steps: Steps | None = None,
+    cut: int = 0,
 ) -> None:
+    """cut: where the loop over a row ends, and another one begins; 0 for one loop."""
     loops: list[Loop | Once] = []
     if steps is not None and _numbers_all(steps, dims, order):
         for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], unroll):
@@ -107,10 +128,17 @@ def _nest(
         for d, place in zip(steps.dimensions, places, strict=True):
             positions[d] = place
         order = [d for d in order if d not in steps.dimensions]
-    for d in order:
+    for d in order[:-1] if cut else order:
         loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
-    body(positions)
+    if cut:
+        for start, end in ((0, cut), (cut, dims[order[-1]])):
+            row = e.code.loop(end - start, start=start, unroll=unroll)
+            positions[order[-1]] = row.index
+            body(positions)
+            row.close()
+    else:
+        body(positions)
     for loop in reversed(loops):
         loop.close()
 
@@ -180,7 +208,7 @@ def nest_for(
     """
     found = tile_of(e, roots, shape)
     if found is None:
-        nest(e, shape, body, steps, _many_across(e, roots, shape))
+        nest(e, shape, body, steps, _many_across(e, roots, shape), cheap=_are_cheap(e, roots))
         return
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
@@ -224,6 +252,11 @@ def nest_for(
         for d, place in zip(numbered, outer, strict=False):
             positions[d] = place
         _nest(e, shape.dims, outside, positions, partial(rows, first=first, size=size))
+
+
+def _are_cheap(e: Elemental, roots: Sequence[Instruction]) -> bool:
+    found = list(walk(roots, e.leaves))
+    return len(found) <= CHEAP and not any(i.opcode in EXPENSIVE or i.called() for i in found)
 
 
 def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:

@@ -7,17 +7,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elementwise import EMIT
-from .graph import Buffer
+from .graph import Buffer, reachable
 from .index_arithmetic import Axis
 from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
 BLOCK = 16
 LEAST = 64  # shorter dimensions are not tiled
 UNROLLED = 16  # shorter loops are unrolled completely
+MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
+UNMASKED = 256  # bits of vectors of processors without masks
+MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
 MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
 
 Places = tuple[int | None, ...]
@@ -70,9 +74,11 @@ def with_loops(
     steps: Steps | None = None,
     kind: type[Inner] = Inner,
     unroll: Unroll | None = None,
+    cheap: bool = False,
 ) -> None:
     """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop.
 
+    cheap: whether `body` is so little code that it may be there twice.
     kind: of the loops that `body` is directly in, but for those over steps. unroll: their mode, if it is not that of
     the elements' dtype.
     """
@@ -95,16 +101,26 @@ def with_loops(
         loops.append(loop)
         for d, place in zip(inside, places, strict=True):
             index[d] = place
-    inner = kind(b)
-    for d in reversed(over.shape.minor_to_major):
-        if over.dims[d] != 1 and d not in inside:
-            index[d] = inner.open(0, over.dims[d], unroll)
-    b.scopes.append({})
-    body(tuple(index))
-    b.scopes.pop()
-    inner.close()
+    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
+    for start, count in _pieces(over.dims[order[-1]] if order else 1, cheap and b.vector_bits <= UNMASKED):
+        inner = kind(b)
+        for d in order:
+            last = d == order[-1]
+            index[d] = inner.open(start if last else 0, count if last else over.dims[d], unroll)
+        b.scopes.append({})
+        body(tuple(index))
+        b.scopes.pop()
+        inner.close()
     for loop in reversed(loops):
         b.close_loop(loop)
+
+
+def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
+    """(First position, number) of what has a nest of its own of the last dimension: in front of what fills no vector,
+    LLVM would otherwise make one masked vector of a short row, and without AVX-512 masks take longer than all else.
+    """
+    cut = MASKED.start - 1
+    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
 
 
 def unroll_of(over: Buffer) -> Unroll:
@@ -138,6 +154,12 @@ def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[
     found = {leaf: None for buffer in group for leaf in leaves(buffer)}
     across = [(source, places) for source, places in found if set(crossing) <= set(places)]
     return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
+
+
+def are_few(group: Sequence[Buffer]) -> bool:
+    """Whether all that results are made of are a few plain operations."""
+    made = list(reachable(group))
+    return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
 
 def copied_across(group: Sequence[Buffer]) -> bool:
