@@ -26,7 +26,7 @@ from ..hlo.errors import InputError
 from ..hlo.shapes import Shape
 from ..migration.flags import STACK_NAMES
 from ..migration.stacks import parse_stacks
-from . import op_forms, op_moves, op_orders, op_values  # noqa: F401  # they add their programs
+from . import op_forms, op_moves, op_orders, op_rows, op_values  # noqa: F401  # they add their programs
 from .op_text import PROGRAMS
 from .suite.machine import as_on, levels
 from .tables import left, right, text_table
