@@ -38,12 +38,14 @@ or inside it and build the vectors element by element, which costs seconds of co
 """
 
 
-SHORT_ROW = 64
-"""Elements of rows that LLVM would unroll as a whole if it might, and gather and scatter elements of several rows."""
+APART = range(8, 31)
+"""Elements of a row that LLVM would unroll as a whole if it might, and then, where processors can, gather and scatter
+elements of several rows.
+"""
 
 FOLDED, MASKING = 16, 512
 """Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
-that have masks. Without, these take several times as long as the rest.
+that have masks. Without, those of narrow elements take several times as long as the rest.
 """
 
 CHEAP = 12
@@ -86,10 +88,10 @@ def nest(
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    short = shape.dtype.bytes <= NARROW or row < SHORT_ROW
-    unroll = Unroll.NEVER if across else Unroll.SHORT if short else free
-    masks = e.code.vector_bits >= MASKING
-    cut = SHORTEST if cheap and not masks and SHORTEST < row < FOLDED else 0
+    masks, narrow = e.code.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
+    apart = masks and row in APART and not shape.dtype.is_complex
+    unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
+    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
     _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut)
 
 

@@ -20,6 +20,7 @@ BLOCK = 16
 LEAST = 64  # shorter dimensions are not tiled
 UNROLLED = 16  # shorter loops are unrolled completely
 MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
+LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
 UNMASKED = 256  # bits of vectors of processors without masks
 MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
 MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
@@ -84,7 +85,7 @@ def with_loops(
     """
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    unroll = unroll_of(over) if unroll is None else unroll
+    unroll = unroll_of(b, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     numbered = steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims))
     if steps is not None and numbered and not b.by_element:
@@ -102,7 +103,9 @@ def with_loops(
         for d, place in zip(inside, places, strict=True):
             index[d] = place
     order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
-    for start, count in _pieces(over.dims[order[-1]] if order else 1, cheap and b.vector_bits <= UNMASKED):
+    for start, count in _pieces(
+        over.dims[order[-1]] if order else 1, cheap and b.vector_bits <= UNMASKED and over.dtype.bytes <= 2
+    ):
         inner = kind(b)
         for d in order:
             last = d == order[-1]
@@ -123,13 +126,17 @@ def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
     return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
 
 
-def unroll_of(over: Buffer) -> Unroll:
+def unroll_of(b: Builder, over: Buffer) -> Unroll:
     """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves. Of
-    wider ones, it would gather and scatter elements of several rows.
+    wider ones, where processors can, it would gather and scatter elements of several rows.
     """
+    if over.dtype.bytes <= 2:
+        return Unroll.SHORT
     own = _fastest(over)
-    short = own is not None and over.dims[own] < LEAST
-    return Unroll.SHORT if over.dtype.bytes <= 2 or short else Unroll.ANY
+    gathers = b.vector_bits > UNMASKED and not over.dtype.is_complex
+    return (
+        Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
+    )
 
 
 def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int, int] | None:
