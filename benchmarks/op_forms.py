@@ -159,11 +159,11 @@ for dtype in ("s8", "bf16", "f32", "f64"):
     )
     for kind, axis in (("rows", 1), ("columns", 0)):
         parts = ([f"[0:512], [{a}:{b}]", f"[{a}:{b}], [0:512]"][1 - axis] for a, b in ((505, 512), (0, 505)))
-        out = [[512, n] if axis else [n, 512] for n in (7, 505)]
+        halves = [[512, n] if axis else [n, 512] for n in (7, 505)]
         add(
             f"roll of {kind} {dtype}",
             [s],
-            *(f"x{n} = {array(dtype, out[n])} slice(p0), slice={{{part}}}" for n, part in enumerate(parts)),
+            *(f"x{n} = {array(dtype, halves[n])} slice(p0), slice={{{part}}}" for n, part in enumerate(parts)),
             f"r = {s} concatenate(x0, x1), dimensions={{{axis}}}",
         )
     add(
@@ -200,7 +200,7 @@ ORDERS = (
     ("ten classes", [256, 784], [784, 10], [], [], [1], [0], [256, 10]),
     ("gradient of ten classes", [256, 784], [256, 10], [], [], [0], [0], [784, 10]),
 )
-for (a, b, out), (kind, x, y, bx, by, cx, cy, dims) in itertools.product(
+for (left, right, made), (kind, x, y, bx, by, cx, cy, dims) in itertools.product(
     (
         ("f32", "f32", "f32"),
         ("bf16", "bf16", "bf16"),
@@ -216,7 +216,7 @@ for (a, b, out), (kind, x, y, bx, by, cx, cy, dims) in itertools.product(
     ),
     ORDERS,
 ):
-    sides = ", ".join(
+    contracted = ", ".join(
         f"{side}_{what}_dims={braces(found)}"
         for side, what, found in (
             ("lhs", "batch", bx),
@@ -227,17 +227,17 @@ for (a, b, out), (kind, x, y, bx, by, cx, cy, dims) in itertools.product(
         if found
     )
     add(
-        f"dot {kind} {a} {b} {out}",
-        [array(a, x), array(b, y)],
-        f"r = {array(out, dims)} dot(p0, p1)" + (", " if sides else "") + sides,
+        f"dot {kind} {left} {right} {made}",
+        [array(left, x), array(right, y)],
+        f"r = {array(made, dims)} dot(p0, p1)" + (", " if contracted else "") + contracted,
     )
-for dtype, (m, k, n) in itertools.product(("s8", "s4", "u4", "s16"), ((1, 1024, 1024), (64, 512, 256))):
-    for out in ("bf16", "f32"):
+for dtype, (rows, depth, columns) in itertools.product(("s8", "s4", "u4", "s16"), ((1, 1024, 1024), (64, 512, 256))):
+    for wide in ("bf16", "f32"):
         add(
-            f"dot with weights of {dtype} in {out} {m}x{k}x{n}",
-            [array(out, [m, k]), array(dtype, [k, n])],
-            f"w = {array(out, [k, n])} convert(p1)",
-            f"r = {array(out, [m, n])} dot(p0, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+            f"dot with weights of {dtype} in {wide} {rows}x{depth}x{columns}",
+            [array(wide, [rows, depth]), array(dtype, [depth, columns])],
+            f"w = {array(wide, [depth, columns])} convert(p1)",
+            f"r = {array(wide, [rows, columns])} dot(p0, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
         )
 
 CONVOLUTIONS: Sequence[tuple[str, list[int], list[int], list[int], str, str, str]] = (
@@ -288,7 +288,7 @@ CONVOLUTIONS: Sequence[tuple[str, list[int], list[int], list[int], str, str, str
     ),
     ("no pixels", [64, 256], [256, 64], [64, 64], "", "bf_io->bf", ""),
 )
-for (dtype, out), (kind, x, w, out_dims, window, labels, more) in itertools.product(
+for (dtype, made), (kind, x, w, out_dims, window, labels, more) in itertools.product(
     (("f32", "f32"), ("bf16", "bf16"), ("f16", "f16"), ("s8", "s32"), ("s16", "s32"), ("s32", "s32"), ("f64", "f64")),
     CONVOLUTIONS,
 ):
@@ -296,7 +296,7 @@ for (dtype, out), (kind, x, w, out_dims, window, labels, more) in itertools.prod
     add(
         f"convolution {dtype} {kind}",
         [array(dtype, x), array(dtype, w)],
-        f"r = {array(out, out_dims)} convolution(p0, p1), {shape}dim_labels={labels}{more}",
+        f"r = {array(made, out_dims)} convolution(p0, p1), {shape}dim_labels={labels}{more}",
     )
 
 # --- transforms, factors, loops

@@ -214,12 +214,12 @@ TWO = """f {{
 }}
 """
 for dtype, (dims, axes) in itertools.product(("f32", "bf16", "s32"), COUNTED):
-    out = array(dtype, [n for d, n in enumerate(dims) if d not in axes])
+    made = array(dtype, [n for d, n in enumerate(dims) if d not in axes])
     add(
         f"reduce sum and maximum {dtype} {dims} {axes}",
         [array(dtype, dims)],
         f"z = {dtype}[] constant(0)",
-        f"r = ({out}, {out}) reduce(p0, p0, z, z), dimensions={braces(axes)}, to_apply=f",
+        f"r = ({made}, {made}) reduce(p0, p0, z, z), dimensions={braces(axes)}, to_apply=f",
         before=TWO.format(t=dtype),
     )
 

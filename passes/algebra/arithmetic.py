@@ -251,12 +251,12 @@ def power_half(i: Instruction, b: Builder) -> Instruction | None:
     exponent = number_of(i.operands[1]) if i.shape.dtype in BINARY_FLOATS else None
     if exponent is None or exponent not in (0.5, -0.5):
         return None
-    x, root_of = i.operands[0], Op.SQRT if exponent > 0 else Op.RSQRT
+    x, root_of = i.operands[0], Op.SQRT if exponent == 0.5 else Op.RSQRT
     if is_never_negative(x):
         return b.unary(root_of, x)
     root = b.unary(root_of, b.binary(Op.ADD, x, number(b, 0, i)))
     below = b.compare(x, "EQ", number(b, -math.inf, i))
-    return b.select(below, number(b, math.inf if exponent > 0 else 0, i), root)
+    return b.select(below, number(b, math.inf if exponent == 0.5 else 0, i), root)
 
 
 def power_complex(i: Instruction, b: Builder) -> Instruction | None:
