@@ -1,6 +1,7 @@
 """One operation a program, at many shapes and dtypes, on both stacks and XLA:CPU: does any of them fall off a cliff?
 
 Run: .venv/bin/python -m testbed.benchmarks.op_shapes [--only REGEX] [--stacks legacy,mlir] [--threads N] [--limit 2]
+[--cpu x86-64-v3]
 Times are minima of rounds in which the stacks take turns, on as many processors as threads. A line is printed for each
 program of which a stack takes more than --limit times XLA's time; exit status 1 if there is one. Products have more in
 dot_shapes.py.
@@ -25,8 +26,9 @@ from ..hlo.errors import InputError
 from ..hlo.shapes import Shape
 from ..migration.flags import STACK_NAMES
 from ..migration.stacks import parse_stacks
-from . import op_moves, op_orders, op_values  # noqa: F401  # they add their programs
+from . import op_forms, op_moves, op_orders, op_rows, op_values  # noqa: F401  # they add their programs
 from .op_text import PROGRAMS
+from .suite.machine import as_on, levels
 from .tables import left, right, text_table
 from .xla_inputs import SMALL, drawn_inputs
 
@@ -72,6 +74,9 @@ def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str |
     )
     parser.add_argument("--least", type=float, default=10.0, help="microseconds that a program counts for at least")
     parser.add_argument("--threads", type=int, default=1, help="processors that the process keeps")
+    parser.add_argument(
+        "--cpu", default="host", choices=levels(), help="as on a processor of this level, XLA's own code too"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.03, help="of each stack and program")
     parser.add_argument("--json", type=Path, help="also write all times, in microseconds, to this file")
@@ -120,16 +125,23 @@ def main(
 
     integers: limit of those in inputs.
     """
+    from ..codegen.options import assume_host, assumed_host
     from ..codegen.threads import set_threads
 
     options = parse_arguments(argv, programs, about)
-    before = os.sched_getaffinity(0)
+    before, host, environ = os.sched_getaffinity(0), assumed_host(), dict(os.environ)
     os.sched_setaffinity(0, options.cpus)  # before XLA counts them
+    os.environ.update(as_on(options.cpu, environ))  # and reads its flags
     try:
+        assume_host(options.cpu)
         set_threads(options.threads)
         found = measure_all(programs, options, integers)
     finally:
         os.sched_setaffinity(0, before)
+        assume_host(host)
+        for name in as_on(options.cpu, {}):
+            os.environ.pop(name)
+            os.environ.update({name: environ[name]} if name in environ else {})
     if options.json:
         write_text(options.json, json.dumps(found, indent=1) + "\n")
     above = {n: r for n, t in found.items() if max((r := ratios(t, options.least)).values()) > options.limit}

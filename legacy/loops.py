@@ -10,6 +10,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
@@ -17,6 +18,7 @@ from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
+from .graph import walk
 from .memory import LINE, Pointer, address, load
 from .ranges import Steps, block_of, blocks, in_order, loops_over
 from .registers import I32, memory_type
@@ -35,6 +37,19 @@ NARROW = 2
 or inside it and build the vectors element by element, which costs seconds of compile time and thousands of moves.
 """
 
+
+APART = range(8, 31)
+"""Elements of a row that LLVM would unroll as a whole if it might, and then, where processors can, gather and scatter
+elements of several rows.
+"""
+
+FOLDED, MASKING = 16, 512
+"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
+that have masks. Without, those of narrow elements take several times as long as the rest.
+"""
+
+CHEAP = 12
+"""Operations on an element, of which such a row has two copies: of whole vectors, and of the rest."""
 
 SHORT = 16
 """Iterations of a loop that LLVM unrolls completely."""
@@ -56,17 +71,28 @@ STREAMED = 8 << 20
 
 
 def nest(
-    e: Elemental, shape: Shape, body: Body, steps: Steps | None = None, across: bool = False, long: bool = False
+    e: Elemental,
+    shape: Shape,
+    body: Body,
+    steps: Steps | None = None,
+    across: bool = False,
+    long: bool = False,
+    cheap: bool = False,
 ) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps.
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
     element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
-    chain of operations.
+    chain of operations. cheap: whether it takes so little code that a row may have two copies.
     """
     free = Unroll.ABREAST if long else Unroll.FREELY
-    unroll = Unroll.NEVER if across else Unroll.SHORT if shape.dtype.bytes <= NARROW else free
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
+    fast = fastest_dimension(shape)
+    row = 0 if fast is None else shape.dims[fast]
+    masks, narrow = e.code.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
+    apart = masks and row in APART and not shape.dtype.is_complex
+    unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
+    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
+    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut)
 
 
 def nest_by_element(
@@ -86,7 +112,9 @@ def _nest(
     body: Body,
     unroll: Unroll = Unroll.FREELY,
     steps: Steps | None = None,
+    cut: int = 0,
 ) -> None:
+    """cut: where the loop over a row ends, and another one begins; 0 for one loop."""
     loops: list[Loop | Once] = []
     if steps is not None and _numbers_all(steps, dims, order):
         for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], unroll):
@@ -102,10 +130,17 @@ def _nest(
         for d, place in zip(steps.dimensions, places, strict=True):
             positions[d] = place
         order = [d for d in order if d not in steps.dimensions]
-    for d in order:
+    for d in order[:-1] if cut else order:
         loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
-    body(positions)
+    if cut:
+        for start, end in ((0, cut), (cut, dims[order[-1]])):
+            row = e.code.loop(end - start, start=start, unroll=unroll)
+            positions[order[-1]] = row.index
+            body(positions)
+            row.close()
+    else:
+        body(positions)
     for loop in reversed(loops):
         loop.close()
 
@@ -143,7 +178,8 @@ def _rows(
 def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
-    crossings = [c for root in roots for c in _crossings(e, root) if c.across != fast and shape.dims[c.across] >= 8]
+    found = (c for root in roots for c in _crossings(e, root) if c.across != fast and fast in c.roles)
+    crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
     return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
 
 
@@ -174,7 +210,7 @@ def nest_for(
     """
     found = tile_of(e, roots, shape)
     if found is None:
-        nest(e, shape, body, steps, _many_across(e, roots, shape))
+        nest(e, shape, body, steps, _many_across(e, roots, shape), cheap=_are_cheap(e, roots))
         return
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
@@ -218,6 +254,11 @@ def nest_for(
         for d, place in zip(numbered, outer, strict=False):
             positions[d] = place
         _nest(e, shape.dims, outside, positions, partial(rows, first=first, size=size))
+
+
+def _are_cheap(e: Elemental, roots: Sequence[Instruction]) -> bool:
+    found = list(walk(roots, e.leaves))
+    return len(found) <= CHEAP and not any(i.opcode in EXPENSIVE or i.called() for i in found)
 
 
 def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:

@@ -217,18 +217,14 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         return reducer.result(reducer.close(reduced))
     if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
         return (yield from _reduce_flat(e, reducer, accumulators))
-    kept = [d for d in range(source.rank) if d not in instruction.dimensions]
-    positions: list[IndexValue] = [0] * source.rank
-    for d, position in zip(kept, index.multi, strict=True):
-        positions[d] = position
     loops = []
-    for d in reduced_order(instruction):
-        loop = code.loop(source.dims[d], carried=accumulators, unroll=reducer.unroll(source.dims[d]))
-        loops.append(loop)
-        positions[d], accumulators = loop.index, loop.carried
+    for size in along.sizes:
+        loops.append(code.loop(size, carried=accumulators, unroll=reducer.unroll(size)))
+        accumulators = loops[-1].carried
+    place = along.place([loop.index for loop in loops])
     values = []
     for operand in reducer.operands:
-        values.append((yield operand, Index.at(code, operand.shape, positions)))
+        values.append((yield operand, place))
     accumulators = reducer.combine(accumulators, values)
     for loop in reversed(loops):
         accumulators = loop.close(accumulators)

@@ -37,7 +37,7 @@ ENOUGH = 20_000
 CELLS, REGIONS = 64, 8
 """Limits of the cells, and of the regions that are made of them."""
 
-LENGTH = 48
+LENGTH = 24
 """Mean length of a region along the fastest dimension: short runs fill parts of cache lines."""
 
 SEAMS = frozenset({Op.CONCATENATE, Op.PAD})

@@ -22,6 +22,9 @@ from .ranges import Steps, bounds, positions_of
 LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
 TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
 
+TINY = 9
+"""Elements of B for which vectors are along rows or a batch: a tile would use so many of its lanes."""
+
 NEAR = 3 << 16  # bytes of operands that stay in the caches of any processor
 
 
@@ -74,7 +77,7 @@ def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Prod
         product = Product(lhs, rhs, row, column, contracted[0], [*batch, *rows, *columns])
     row, column, depth = product.row, product.column, product.depth
     along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
-    if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2):
+    if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2) or column.size * depth.size <= TINY:
         return None
     cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64, DType.C64, DType.C128}
     if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:

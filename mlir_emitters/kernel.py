@@ -25,6 +25,7 @@ from .linear import is_linear
 from .loops import (
     Axes,
     Inner,
+    are_few,
     copied_across,
     crossing_dimension,
     tiled,
@@ -344,8 +345,8 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         over_boxes(b, first, boxes, lambda index: emit_generic(e, group, index), steps)
         return
     if crossing is None:
-        unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(first)
-        with_loops(b, first, write, steps, kind, unroll)
+        unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(b, first)
+        with_loops(b, first, write, steps, kind, unroll, are_few(group))
         return
     one = is_generic(group, reshapes=True)
     kind = Axes if one else Inner

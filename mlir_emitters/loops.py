@@ -7,17 +7,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elementwise import EMIT
-from .graph import Buffer
+from .graph import Buffer, reachable
 from .index_arithmetic import Axis
 from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
 BLOCK = 16
 LEAST = 64  # shorter dimensions are not tiled
 UNROLLED = 16  # shorter loops are unrolled completely
+MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
+LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
+UNMASKED = 256  # bits of vectors of processors without masks
+MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
 MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
 
 Places = tuple[int | None, ...]
@@ -70,15 +75,17 @@ def with_loops(
     steps: Steps | None = None,
     kind: type[Inner] = Inner,
     unroll: Unroll | None = None,
+    cheap: bool = False,
 ) -> None:
     """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop.
 
+    cheap: whether `body` is so little code that it may be there twice.
     kind: of the loops that `body` is directly in, but for those over steps. unroll: their mode, if it is not that of
     the elements' dtype.
     """
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    unroll = unroll_of(over) if unroll is None else unroll
+    unroll = unroll_of(b, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     numbered = steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims))
     if steps is not None and numbered and not b.by_element:
@@ -95,21 +102,41 @@ def with_loops(
         loops.append(loop)
         for d, place in zip(inside, places, strict=True):
             index[d] = place
-    inner = kind(b)
-    for d in reversed(over.shape.minor_to_major):
-        if over.dims[d] != 1 and d not in inside:
-            index[d] = inner.open(0, over.dims[d], unroll)
-    b.scopes.append({})
-    body(tuple(index))
-    b.scopes.pop()
-    inner.close()
+    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
+    for start, count in _pieces(
+        over.dims[order[-1]] if order else 1, cheap and b.vector_bits <= UNMASKED and over.dtype.bytes <= 2
+    ):
+        inner = kind(b)
+        for d in order:
+            last = d == order[-1]
+            index[d] = inner.open(start if last else 0, count if last else over.dims[d], unroll)
+        b.scopes.append({})
+        body(tuple(index))
+        b.scopes.pop()
+        inner.close()
     for loop in reversed(loops):
         b.close_loop(loop)
 
 
-def unroll_of(over: Buffer) -> Unroll:
-    """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves."""
-    return Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
+def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
+    """(First position, number) of what has a nest of its own of the last dimension: in front of what fills no vector,
+    LLVM would otherwise make one masked vector of a short row, and without AVX-512 masks take longer than all else.
+    """
+    cut = MASKED.start - 1
+    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
+
+
+def unroll_of(b: Builder, over: Buffer) -> Unroll:
+    """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves. Of
+    wider ones, where processors can, it would gather and scatter elements of several rows.
+    """
+    if over.dtype.bytes <= 2:
+        return Unroll.SHORT
+    own = _fastest(over)
+    gathers = b.vector_bits > UNMASKED and not over.dtype.is_complex
+    return (
+        Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
+    )
 
 
 def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int, int] | None:
@@ -134,6 +161,12 @@ def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[
     found = {leaf: None for buffer in group for leaf in leaves(buffer)}
     across = [(source, places) for source, places in found if set(crossing) <= set(places)]
     return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
+
+
+def are_few(group: Sequence[Buffer]) -> bool:
+    """Whether all that results are made of are a few plain operations."""
+    made = list(reachable(group))
+    return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
 
 def copied_across(group: Sequence[Buffer]) -> bool:

@@ -125,11 +125,10 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     for initial in initials_of(node):
         accumulators.append((yield initial, (), False))
     order = [d for d in by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
-    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
     runs = _sums_of_runs(e, node, index, order) if len(node.outputs) == 1 and are_float_sums(node) else None
     if runs is not None:
         values = finished(e, node, runs.results(_spread(accumulators)))
-    elif is_long_sum(e, node) or is_single_sum(e, node):
+    elif is_long_sum(e, node) or is_single_sum(e, node) or _is_joined_sum(e, node, index, order):
         values = _long_sums(e, node, index, order, _spread(accumulators))
     elif (best := _extremum(e, node, index, order, accumulators)) is not None:
         values = [rounded(e, node.output, best)]
@@ -140,14 +139,14 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         b.walks = b.walks or math.prod(node.inputs[0].dims[d] for d in order) >= FEWEST
         running = Running(e, node)
         carried = running.open(_spread(accumulators))
-        for d in order:
-            loops.append(
-                b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=running.unroll(node.inputs[0].dims[d]))
-            )
-            reduced[d], carried = loops[-1].index, loops[-1].carried
+        along = _Along(e, node, index, order, joins=not are_float_sums(node))
+        for size in along.sizes:
+            loops.append(b.open_loop(0, size, 1, carried, unroll=running.unroll(size)))
+            carried = loops[-1].carried
+        place = along.place([loop.index for loop in loops])
         elements: list[Scalar] = []
         for operand in operands_of(node):
-            elements.append((yield operand, _full_index(node, index, reduced), False))
+            elements.append((yield operand, place, False))
         results = running.advance(carried, elements)
         for loop in reversed(loops):
             loop.next = results
@@ -170,6 +169,14 @@ def is_single_sum(e: Elemental, node: Node) -> bool:
     operand = node.inputs[0]
     single = node.output.shape.size == 1 and is_run(e.b, operand.shape.size, single=True)
     return single and are_float_sums(node) and addends_of(operand) is not None
+
+
+def _is_joined_sum(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> bool:
+    """Whether dimensions that are one run in memory make a sum of floats long enough for a function to add it up."""
+    if len(order) < 2 or e.b.strict or not are_float_sums(node):
+        return False
+    along = _Along(e, node, index, order)
+    return len(along.sizes) == 1 and is_run(e.b, along.sizes[0], single=False)
 
 
 def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: Sequence[Node] = ()) -> LongSums:
@@ -218,16 +225,16 @@ def finished(e: Elemental, node: Node, values: Sequence[Value]) -> list[Scalar]:
 
 class _Along:
     """The reduced dimensions of a node in its operand's memory order. The last ones are joined if they are adjacent
-    in memory and everything is read at its own offset. sizes: of these dimensions.
+    in memory and everything is read at its own offset. sizes: of these dimensions. joins: whether they may be joined.
     """
 
-    def __init__(self, e: Elemental, node: Node, index: Indices, order: Sequence[int]):
+    def __init__(self, e: Elemental, node: Node, index: Indices, order: Sequence[int], joins: bool = True):
         self.e, self.node, self.index, self.order = e, node, index, order
         operand, apart = node.inputs[0], max(len(order) - 1, 0)
         while apart and operand.strides[order[apart - 1]] == operand.dims[order[apart]] * operand.strides[order[apart]]:
             apart -= 1
         self.dense = bool(order) and operand.strides[order[-1]] == 1
-        self.joins = self.dense and apart < len(order) - 1 and is_linear(operands_of(node))
+        self.joins = joins and self.dense and apart < len(order) - 1 and is_linear(operands_of(node))
         self.apart = apart if self.joins else len(order)
         dims = [operand.dims[d] for d in order]
         self.sizes = [*dims[: self.apart], *([math.prod(dims[self.apart :])] if self.joins else [])]

@@ -23,7 +23,7 @@ LEAST = 1 << 14
 MOST = 8
 """Regions of a kernel."""
 
-RUN = 64
+RUN = 20
 """Elements along the fastest dimension that regions have on average at least."""
 
 Box = tuple[tuple[int, int], ...]

@@ -13,14 +13,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from ...codegen.options import Target
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError, TestbedError
 from . import history, processes
 from .child import Request
 from .figures import digits
 from .limits import Limits
-from .machine import ISA, as_on, commit, cpus, machine, versions
+from .machine import ISA, as_on, commit, cpus, levels, machine, versions
 from .plot import check_name, plot
 from .report import as_text
 from .results import Figures, Report, Row
@@ -180,9 +179,9 @@ def _settings(options: argparse.Namespace) -> Settings:
             raise InputError(f"unknown contestant {column!r}", remedy=f"choose from {', '.join(COLUMNS)}")
     if not columns:
         raise InputError("--columns names no contestant", remedy=f"choose from {', '.join(COLUMNS)}")
-    levels = ["host", *(level for level in ISA if level in Target.levels())]
-    if options.cpu not in levels:
-        raise InputError(f"--cpu {options.cpu}: not a level of this machine", remedy=f"choose from {', '.join(levels)}")
+    if options.cpu not in levels():
+        remedy = f"choose from {', '.join(levels())}"
+        raise InputError(f"--cpu {options.cpu}: not a level of this machine", remedy=remedy)
     usual = QUICK if options.quick else USUAL
     return Settings(
         columns,

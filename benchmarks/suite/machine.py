@@ -37,6 +37,13 @@ def as_on(level: str, given: Mapping[str, str]) -> dict[str, str]:
     return {**given, "XLA_FLAGS": flags, "OPENBLAS_CORETYPE": blas}
 
 
+def levels() -> list[str]:
+    """What `as_on` takes on this machine."""
+    from ...codegen.options import Target
+
+    return ["host", *(level for level in ISA if level in Target.levels())]
+
+
 def machine(level: str = "host") -> dict[str, Any]:
     """The processor and memory. `fingerprint` is equal for runs whose times may be compared. level: of the code."""
     found: dict[str, Any] = {

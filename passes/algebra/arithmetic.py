@@ -236,14 +236,27 @@ def power_integer(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def power_small(i: Instruction, b: Builder) -> Instruction | None:
-    """x^2, x^3 and x^4 → products, x^-1 → a quotient, for floats."""
-    exponent = number_of(i.operands[1]) if i.shape.dtype in (DType.F32, DType.F64) else None
-    x = i.operands[0]
-    if exponent is None:
+    """x^2, x^3 and x^4 → products, x^-1 → a quotient, for floats. Narrow ones are rounded once: in f32 before."""
+    exponent = number_of(i.operands[1]) if i.shape.dtype in BINARY_FLOATS else None
+    if exponent is None or exponent not in (-1, 2, 3, 4):
         return None
-    if exponent == -1:
-        return b.binary(Op.DIVIDE, number(b, 1, i), x)
-    return _product(b, x, int(exponent)) if exponent in (2, 3, 4) else None
+    x, narrow = i.operands[0], i.shape.dtype.bits < 32
+    if narrow and exponent in (3, 4):
+        return b.convert(_product(b, b.convert(x, DType.F32), int(exponent)), i.shape.dtype)
+    return b.binary(Op.DIVIDE, number(b, 1, i), x) if exponent == -1 else _product(b, x, int(exponent))
+
+
+def power_half(i: Instruction, b: Builder) -> Instruction | None:
+    """x^0.5 → sqrt(x + 0), x^-0.5 → rsqrt(x + 0), for floats: of -0 as of 0; ∞ and 0 of -∞."""
+    exponent = number_of(i.operands[1]) if i.shape.dtype in BINARY_FLOATS else None
+    if exponent is None or exponent not in (0.5, -0.5):
+        return None
+    x, root_of = i.operands[0], Op.SQRT if exponent == 0.5 else Op.RSQRT
+    if is_never_negative(x):
+        return b.unary(root_of, x)
+    root = b.unary(root_of, b.binary(Op.ADD, x, number(b, 0, i)))
+    below = b.compare(x, "EQ", number(b, -math.inf, i))
+    return b.select(below, number(b, math.inf if exponent == 0.5 else 0, i), root)
 
 
 def power_complex(i: Instruction, b: Builder) -> Instruction | None:
@@ -301,9 +314,14 @@ def abs_of_what_is_not_negative(i: Instruction, b: Builder) -> Instruction | Non
     """|x| → x, if x is exp(y), logistic(y) or y · y of floats, or an integer that is never negative."""
     x = i.operands[0]
     if x.shape.dtype.is_float:
-        square = x.opcode is Op.MULTIPLY and x.operands[0] is x.operands[1]
-        return x if square or x.opcode in (Op.EXPONENTIAL, Op.LOGISTIC) else None
+        return x if x.opcode is not Op.ABS and is_never_negative(x) else None
     return x if x.shape.dtype.is_integer and range_of(x)[0] >= 0 else None
+
+
+def is_never_negative(x: Instruction) -> bool:
+    """Whether a float's sign is never set, but of a NaN."""
+    square = x.opcode is Op.MULTIPLY and x.operands[0] is x.operands[1]
+    return square or x.opcode in (Op.ABS, Op.EXPONENTIAL, Op.LOGISTIC)
 
 
 RULES = (
@@ -332,6 +350,7 @@ RULES = (
     rule(Op.POWER, power_zero_or_one),
     rule(Op.POWER, power_integer),
     rule(Op.POWER, power_small, "products round after each factor, pow once", 4),
+    rule(Op.POWER, power_half, "the root rounds, then its reciprocal, pow once", 4),
     rule(Op.POWER, power_complex, "the polar form rounds logarithm and angle", 32),
     rule((Op.NEGATE, Op.NOT), twice),
     rule(Op.NEGATE, negated_difference),

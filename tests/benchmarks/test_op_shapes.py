@@ -8,7 +8,9 @@ import pytest
 
 from ...benchmarks import op_shapes
 from ...benchmarks.op_text import PROGRAMS
+from ...benchmarks.suite.machine import as_on, levels
 from ...codegen import threads
+from ...codegen.options import Target
 from ...formats.text.parser import parse_module
 from ...hlo.errors import TestbedError
 from ...hlo.opcodes import Op
@@ -22,7 +24,7 @@ def test_every_program_is_valid_and_many_opcodes_have_one():
         verify(module)
         opcodes |= {i.opcode for i in module.entry.instructions}
     missing = {Op.DOT, Op.CONVOLUTION, Op.SORT, Op.GATHER, Op.SCATTER, Op.REDUCE_WINDOW, Op.WHILE, Op.FFT} - opcodes
-    assert len(PROGRAMS) > 1500 and not missing
+    assert len(PROGRAMS) > 3000 and not missing
 
 
 @pytest.fixture
@@ -65,6 +67,20 @@ def test_as_many_processors_as_threads_are_used_and_given_back(timed, monkeypatc
     assert counts == [1] and [len(d) for d in during] == [1] and os.sched_getaffinity(0) == before
 
 
+def test_code_is_as_on_another_processor_and_all_is_as_before(timed, monkeypatch):
+    level = next((name for name in ("x86-64-v3", "x86-64-v2") if name in levels()), "host")
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    seen, before = [], dict(os.environ)
+    monkeypatch.setattr(
+        op_shapes,
+        "measure",
+        lambda *rest: seen.append((Target.host(), dict(os.environ))) or dict.fromkeys(("xla", "mlir"), 1.0),
+    )
+    assert op_shapes.main(["--only", "^ceil f32$", "--stacks", "mlir", "--cpu", level]) == 0
+    assert [target for target, _ in seen] == [Target.of(level)] and seen[0][1] == as_on(level, before)
+    assert dict(os.environ) == before and Target.host() == Target.of("host")
+
+
 def test_a_program_is_measured_on_all_stacks():
     pytest.importorskip("jaxlib")
     found = op_shapes.measure(PROGRAMS["reshape s8"](), ["legacy", "mlir"], 1, 0.001)
@@ -78,6 +94,7 @@ def test_a_program_is_measured_on_all_stacks():
         (["--only", "nothing"], "matches no program"),
         (["--stacks", "llvm"], "unknown stack 'llvm'"),
         (["--threads", "0"], "--threads 0"),
+        (["--cpu", "i386"], "invalid choice: 'i386'"),
         (["--threads", "100000"], "this process may use"),
     ],
 )

@@ -51,7 +51,9 @@ VALUES: dict[str, tuple[Template, ...]] = {
     "power_zero_or_one": (case("float wide", "ROOT r = T power(x, #0)"), case("float wide", "ROOT r = T power(x, #1)"),
                           case("float", "ROOT r = T power(#1, x)")),
     "power_integer": tuple(case("wide", f"ROOT r = T power(x, #{n})") for n in (2, 3, 4)),
-    "power_small": tuple(case("big", f"ROOT r = T power(x, #{n})") for n in (2, 3, 4, -1)),
+    "power_small": tuple(case("float", f"ROOT r = T power(x, #{n})") for n in (2, 3, 4, -1)),
+    "power_half": (*(case("float", f"ROOT r = T power(x, #{n})") for n in (0.5, -0.5)),
+                   *(case("float", f"a = T abs(x); ROOT r = T power(a, #{n})") for n in (0.5, -0.5))),
     "power_complex": tuple(case("complex", f"k = S constant(({n},0)); c = T broadcast(k), dimensions={{}};"
                                            "ROOT r = T power(x, c)") for n in (1, 2, 3)),
     "twice": (case("number complex", "a = T negate(x); ROOT r = T negate(a)"),

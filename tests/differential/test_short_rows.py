@@ -1,4 +1,4 @@
-"""Reductions of short rows and few columns: where LLVM unrolled their loops before it makes vectors, code was bad."""
+"""Loops over short rows and few columns: where LLVM unrolled them before it makes vectors, code was bad."""
 
 import re
 
@@ -8,7 +8,9 @@ from ...codegen.optimize import optimize
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration.choose import emitter
+from ...passes.pipeline import optimize as optimize_module
 from ...planning.planner import plan
+from ..support.check import check
 
 FIXED = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512vl,+fma", 512), ranges=False)
 
@@ -44,3 +46,65 @@ ENTRY e {{ x = f32[1000,{columns}] parameter(0)
 """)
     made = optimize(emitter(stack).emit(plan(module).emitted, FIXED).llvm_ir, FIXED)
     assert "llvm.masked.gather" not in made and re.search(r"load <(8|16) x float>", made)
+
+
+WITHOUT_MASKS = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v3", "+avx2,+fma", 256), ranges=False)
+
+
+def with_bias(dtype: str, length: int, dimension: int) -> str:
+    """Rows plus a row (dimension 1), or plus a column (0)."""
+    rows = f"{dtype}[3000,{length}]"
+    return f"""HloModule m
+ENTRY e {{ x = {rows} parameter(0)
+  y = {dtype}[{(3000, length)[dimension]}] parameter(1)
+  b = {rows} broadcast(y), dimensions={{{dimension}}}
+  ROOT r = {rows} add(x, b) }}
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("dimension", [0, 1])
+@pytest.mark.parametrize("length", [9, 10, 12, 15, 20, 33])
+def test_no_vector_goes_across_rows(stack: str, length: int, dimension: int):
+    module = optimize_module(parse_module(with_bias("f32", length, dimension)))
+    made = optimize(emitter(stack).emit(plan(module).emitted, FIXED).llvm_ir, FIXED)
+    assert not re.search(r"llvm\.masked\.(gather|scatter)", made) and re.search(r"fadd [\w ]*<\d+ x float>", made)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s8"])
+@pytest.mark.parametrize("length", [9, 10, 12, 15])
+def test_no_row_is_masked_where_masks_are_slow(stack: str, dtype: str, length: int):
+    module = optimize_module(parse_module(with_bias(dtype, length, 1)))
+    made = optimize(emitter(stack).emit(plan(module).emitted, WITHOUT_MASKS).llvm_ir, WITHOUT_MASKS)
+    assert "llvm.masked" not in made and not re.search(r"icmp \w+ <\d+ x i64>", made)
+
+
+@pytest.mark.parametrize("cpu", ["host", "x86-64-v3"], indirect=True)
+@pytest.mark.parametrize("dimension", [0, 1])
+@pytest.mark.parametrize("dtype, length", [("f32", 9), ("bf16", 10), ("s8", 12), ("f64", 15), ("f16", 20)])
+def test_short_rows(dtype: str, length: int, dimension: int, cpu):
+    check(with_bias(dtype, length, dimension))
+
+
+def pooled(dtype: str, op: str, image: str, axes: str) -> str:
+    start = "0" if op == "add" else "-inf"
+    return f"""HloModule m
+f {{ a = {dtype}[] parameter(0)
+  b = {dtype}[] parameter(1)
+  ROOT c = {dtype}[] {op}(a, b) }}
+ENTRY e {{ x = {dtype}[40,{image}] parameter(0)
+  z = {dtype}[] constant({start})
+  ROOT r = {dtype}[40] reduce(x, z), dimensions={{{axes}}}, to_apply=f }}
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("dtype, op", [("bf16", "maximum"), ("f16", "maximum"), ("f32", "add"), ("f64", "add")])
+def test_dimensions_that_are_one_run_have_the_loops_of_one(stack: str, dtype: str, op: str):
+    def loops(image: str, axes: str) -> int:
+        module = parse_module(pooled(dtype, op, image, axes))
+        return emitter(stack).emit(plan(module).emitted, FIXED).llvm_ir.count("phi ")
+
+    assert loops("16,16", "1,2") <= loops("256", "1")  # fewer where a function adds up the run
+    check(pooled(dtype, op, "16,16", "1,2"))

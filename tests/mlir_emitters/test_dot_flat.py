@@ -44,6 +44,19 @@ def test_eight_columns_are_a_short_vector():
     assert "8x8x8." in module.llvm_ir and "mlir.pack" not in module.llvm_ir
 
 
+@pytest.mark.parametrize(("side", "tiled"), [(2, False), (3, False), (4, True)])
+def test_the_smallest_products_are_no_tiles(side, tiled):
+    """A tile of 2 x 2 uses two of its sixteen lanes; in plain loops, vectors are along the batch."""
+    array = f"f32[1000,{side},{side}]"
+    text = (
+        f"HloModule m\nENTRY e {{\n p = {array} parameter(0)\n q = {array} parameter(1)\n ROOT r = {array} dot(p, q), "
+        "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}\n}\n"
+    )
+    module = emit(plan(parse_module(text)).kernels, EmitOptions(Target.level("x86-64-v4")))
+    assert ("mlir.tile" in module.llvm_ir) == tiled
+    check(text)
+
+
 @pytest.mark.parametrize(("columns", "fetched"), [(2048, True), (64, False)])
 def test_what_lies_beyond_the_caches_is_fetched(columns, fetched):
     module = emitted(Product("f32", "nn", 4, 512, columns), "x86-64-v4")

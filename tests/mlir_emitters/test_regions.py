@@ -51,6 +51,10 @@ CASES = {
     "the same at two places": (4, ("p = f32[300,80] parameter(0); y = f32[300,320] parameter(1); "
         "z = f32[] constant(2); n = f32[300,80] negate(p); w = f32[300,160] concatenate(p, n), dimensions={1}; "
         "b = f32[300,320] pad(w, z), padding=0_0x80_80; ROOT r = f32[300,320] multiply(b, y)")),
+    "halves that change places": (2, ("p = bf16[400,64] parameter(0); y = bf16[400,64] parameter(1); "
+        "a = bf16[400,32] slice(p), slice={[0:400], [0:32]}; b = bf16[400,32] slice(p), slice={[0:400], [32:64]}; "
+        "n = bf16[400,32] negate(b); c = bf16[400,64] concatenate(n, a), dimensions={1}; "
+        "ROOT r = bf16[400,64] multiply(c, y)")),
 }  # fmt: skip
 """What it is → (regions of the kernel, instructions)."""
 

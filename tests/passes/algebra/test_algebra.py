@@ -62,7 +62,7 @@ STAYS = [
     ("f32", "0", "add", "x, c"), ("f32", "-0", "subtract", "x, c"), ("f32", "0", "multiply", "x, c"),
     ("f32", "0", "subtract", "x, x"), ("f32", "1", "divide", "x, x"), ("f32", "3", "divide", "x, c"),
     ("f32", "1e-38", "divide", "x, c"), ("s32", "4", "divide", "x, c"), ("s32", "4", "remainder", "x, c"),
-    ("f32", "0", "divide", "x, c"), ("f32", "0.5", "power", "x, c"), ("u32", "0", "divide", "x, c"),
+    ("f32", "0", "divide", "x, c"), ("f32", "0.25", "power", "x, c"), ("u32", "0", "divide", "x, c"),
     ("u32", "6", "divide", "x, c"), ("u32", "0", "remainder", "x, c"),
 ]  # fmt: skip
 
