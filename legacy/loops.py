@@ -14,6 +14,7 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
+from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
@@ -106,6 +107,8 @@ def _nest(
         loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
     body(positions)
+    if loops:
+        spread(loops[-1], prod(dims))
     for loop in reversed(loops):
         loop.close()
 
@@ -129,6 +132,7 @@ def _rows(
         for outer, first, block in blocks(code, steps, sizes, width):
             inner = code.loop(block, unroll=unroll)
             yield outer, code.add(first, inner.index)
+            spread(inner, prod(sizes))
             inner.close()
         return
     rows = code.between(code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1))
@@ -136,6 +140,7 @@ def _rows(
     first = code.maximum(code.subtract(steps.begin, start), 0)
     inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
     yield list(code.split(rows.index, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+    spread(inner, prod(sizes))
     inner.close()
     rows.close()
 
