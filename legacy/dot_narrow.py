@@ -45,7 +45,7 @@ BLOCK_BYTES = 1 << 14
 BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
-FAR_BYTES, FAR_ROW, FAR_HEIGHT = 12 << 20, 1 << 11, 4
+FAR_BYTES, FAR_ROW, FAR_HEIGHT = 12 << 20, 1 << 11, 8
 """Bytes of the wide side, and of its rows, from which on the next rows are fetched, and the most rows at once then: so
 many streams, and the addresses of what is fetched, a processor can hold.
 """

@@ -213,7 +213,7 @@ class _Body:
         if self.narrow.fetches:
             for start in starts:
                 ahead = b.add(place, b.mul(self.row, I64(self.narrow.rows)))
-                prefetch(code, Pointer(start), self.narrow.source, ahead)
+                prefetch(code, Pointer(start), self.narrow.source, ahead, second=True)
         return [*loop.close(self._added(loop.carried, self._vectors(starts, place), place))]
 
     def _vectors(self, starts: Sequence[ir.Value], place: ir.Value, mask: ir.Value | None = None) -> list[ir.Value]:

@@ -15,6 +15,7 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
+from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
@@ -133,6 +134,7 @@ def _nest(
     for d in order[:-1] if cut else order:
         loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
+<<<<<<< HEAD
     if cut:
         for start, end in ((0, cut), (cut, dims[order[-1]])):
             row = e.code.loop(end - start, start=start, unroll=unroll)
@@ -141,6 +143,11 @@ def _nest(
             row.close()
     else:
         body(positions)
+=======
+    body(positions)
+    if loops:
+        spread(loops[-1], prod(dims))
+>>>>>>> h2
     for loop in reversed(loops):
         loop.close()
 
@@ -164,6 +171,7 @@ def _rows(
         for outer, first, block in blocks(code, steps, sizes, width):
             inner = code.loop(block, unroll=unroll)
             yield outer, code.add(first, inner.index)
+            spread(inner, prod(sizes))
             inner.close()
         return
     rows = code.between(code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1))
@@ -171,6 +179,7 @@ def _rows(
     first = code.maximum(code.subtract(steps.begin, start), 0)
     inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
     yield list(code.split(rows.index, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+    spread(inner, prod(sizes))
     inner.close()
     rows.close()
 

@@ -9,6 +9,7 @@ from llvmlite import ir
 
 from ..hlo.records import dataclass
 from ..planning.partition import Partition
+from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
 
 
@@ -53,6 +54,7 @@ def elements(code: Code, steps: Steps | None, count: int) -> Iterator[IndexValue
     if steps is None or steps.partition.extent % steps.partition.least:
         loop = scaled(code, steps, count)
         yield loop.index
+        spread(loop, count)
         loop.close()
         return
     each = count // steps.partition.extent
@@ -60,6 +62,7 @@ def elements(code: Code, steps: Steps | None, count: int) -> Iterator[IndexValue
     outer = code.between(begin, end, block, unroll=Unroll.NEVER)
     inner = code.loop(block)
     yield code.add(outer.index, inner.index)
+    spread(inner, count)
     inner.close()
     outer.close()
 

@@ -43,7 +43,7 @@ NESTED = 16
 """Iterations from which on a loop around others is not unrolled: the copies take time to compile, and none to run."""
 
 
-HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar", Unroll.NONE: "rolled"}
+HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar", Unroll.NONE: "rolled", Unroll.ABREAST: "abreast"}
 """Names of the locations of linalg.generic operations, by what their loops are."""
 
 

@@ -279,14 +279,14 @@ class Operands:
             at = b.add(b.mul(row.index, self._spread_row), k.index)
             b.store(value, b.pointer(self.spread, at, self.element), self.wide.bytes)
 
-    def left_read(self, block: Block, top: Index) -> Read:
-        """Where a tile of rows from `top` on reads A."""
+    def left_read(self, block: Block, top: Index, first: Index = 0) -> Read:
+        """Where a tile of rows from `top` on reads A. first: of what was packed, where a block is a part of it."""
         if self.spread is not None:
             place = self.b.pointer(self.spread, self.b.mul(top, self._spread_row), self.element)
             return Read(self.wide, place, self._spread_row, self.parts)
         if self.left_panel is not None:
             row, along = self.of_left
-            return Read(self.wide, self.b.pointer(self.left_panel, 0, self.element), row, along)
+            return Read(self.wide, self.b.pointer(self.left_panel, self.b.mul(first, along), self.element), row, along)
         return Read(self.left.dtype, self._place(self.left, block.left), self.row.lhs, self.depth.lhs * self.size)
 
     def right_read(self, block: Block) -> Read:

@@ -30,7 +30,7 @@ ALL_COLUMNS = 16 * NEAR_COLUMNS  # on the stack
 BAND = 96  # rows of a block; their sums may be on the stack
 STREAMED = 3 << 22  # bytes of rows of which later ones are fetched, if they are far in the third cache or beyond it
 LONG_ROW = 2 << 10  # bytes of a row from which on a processor does not find the next one in time
-STREAMS = 4  # rows at once then: with more, addresses leave the registers
+STREAMS = 8  # rows at once then
 
 
 def slim_product_of(b: Builder, node: Node, result: Buffer) -> Product | None:
@@ -173,7 +173,7 @@ class _SlimProduct:
         dense = distances[0] == columns and (columns == 1 or distances[1] == 1)
         row = p.row.lhs * p.left.dtype.bytes
         later = row >= LONG_ROW and row * p.row.size >= STREAMED
-        rows = min(rows_at_once(columns, b.vector_bits), STREAMS if later else BAND)
+        rows = STREAMS if later and columns == 1 else rows_at_once(columns, b.vector_bits)
         to = self._place(self.result, b.add(self.out, b.mul(top, p.row.out))) if self.sums is None else self.sums
 
         def multiply(part: _Part) -> None:

@@ -164,7 +164,7 @@ class _Body:
             if tile.later:
                 for start in starts:
                     place = b.add(b.add(start, b.mul(self.row, tile.rows)), k.index)
-                    b.prefetch(b.pointer(self.memory[0], place, self.raw))
+                    b.prefetch(b.pointer(self.memory[0], place, self.raw), second=True)
             k.next = self._added(k.carried, vectors, k.index)
         sums: Sequence[Value] = k.values
         if self.mask is not None:

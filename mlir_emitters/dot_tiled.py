@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from mlir import ir
+
 from ..hlo.dtypes import DType
 from ..hlo.records import replace
 from .builder import Index, Unroll, Value
@@ -31,6 +33,7 @@ from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, open_loops, positions_of_step, product_of
 from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
 from .dot_results import Results, Totals
+from .dot_stream import RowsOfB
 from .dot_tile import CACHE_LINE, Tile
 from .dot_words import Words
 from .elemental import Elemental, Indices
@@ -49,6 +52,8 @@ FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 STREAM_DEPTH = 16  # of one row: as many rows of B are read along all columns, while the next ones are fetched
 NEAR_DEPTH = 64  # the same of a B that a processor reads from its caches, and that is not fetched
 STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
+PAGE_COLUMNS = 1 << 10  # columns of B's rows that are read one after the other: a page of f32
+FAR_BYTES = 3 << 22  # of a B that comes from the memory: of one in the third cache, tiles read it as fast
 STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
 BAND = 256  # rows whose totals are on the stack: with f64 and 64 columns, 128 KiB
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
@@ -164,10 +169,15 @@ class Matmul:
         if wide.is_float and not (precise or few_sums or few or self.narrow or few_registers):
             block = LONG_DEPTH
         self.streams = streams and not self.banded
+        self.sums_of_page: Value | None = None
+        far = self.depth.size * self.column.size * product.right.dtype.bytes >= FAR_BYTES
         self.later = False  # whether tiles fetch the next block of B, not the next rows
         if self.streams:
             self.later = near or self.row.size == 1
             short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide) else NEAR_DEPTH
+            if far and self.row.size == 1 and self.parts == 1:  # dot_stream.py
+                short = NEAR_DEPTH
+                self.sums_of_page = self.b.alloca(self.element, PAGE_COLUMNS, 64)
             flat = FEW_DEPTH if self.parts > 1 and few_sums else FLAT_DEPTH  # chains of complex sums are short in XLA
             block = short if self.later else flat
         whole = self.narrow and not self.banded and not self.streams
@@ -271,7 +281,55 @@ class Matmul:
         if self.operands.spread is not None:
             part = self._deeper(self._of_panel(offsets, 0, 0), block[0])
             self.operands.copy_left(replace(part, depth=block[1]), self.row.size)
-        self._panels(lambda *panel: self._part(offsets, panel, block))
+        whole = self.column.size - self.column.size % self.lanes
+        if self.sums_of_page is None or not whole:
+            self._panels(lambda *panel: self._part(offsets, panel, block))
+            return
+        first, last = bounds(self.b, self.steps if self.of_step else None, self.column.size)
+        self._along(
+            offsets, block, first, last if last == whole else self.b.binary("minsi", self.b.materialize(last), whole)
+        )
+        if whole < self.column.size:
+            with self.b.loop(whole, last, self.column.size - whole):
+                self._part(offsets, (whole, self.column.size - whole), block)
+
+    def _along(self, offsets: list[Index], block: tuple[Index, int, bool | Value], start: Index, end: Index) -> None:
+        """Columns of a block of the only row, as whole vectors: pages of B's rows, whose sums are on the stack."""
+        b, operands, (first, depth, adds) = self.b, self.operands, block
+        assert self.sums_of_page is not None
+        part = self._deeper(replace(self._of_panel(offsets, 0, 0), depth=depth), first)
+        operands.pack_left(part, 1)
+        sums = b.pointer(self.sums_of_page, 0, self.element)
+        with b.loop(start, end, PAGE_COLUMNS, unroll=Unroll.NONE) as page:
+            count = b.binary("minsi", b.materialize(b.sub(end, page.index)), PAGE_COLUMNS)
+            whole = depth - depth % STREAM_ROWS
+            for low, high, rows in ((0, whole, STREAM_ROWS), (whole, depth, depth - whole)):
+                if low == high:
+                    continue
+                with b.loop(low, high, rows, unroll=Unroll.NONE) as k:
+                    deeper = self._deeper(replace(part, right=b.add(part.right, page.index)), k.index)
+                    left, right = operands.left_read(deeper, 0, k.index), operands.right_read(deeper)
+                    helper = RowsOfB(self.wide, left.dtype, right.dtype, rows, self.lanes, b.fma_hardware)
+                    more = b.extui(b.compare_integers("sgt", b.materialize(k.index), b.materialize(0)), b.types.i64)
+                    numbers = [left.along, right.row, count, more, *(right.row * n for n in range(1, rows))]
+                    helper.call(b, [left.place, right.place, sums], numbers)
+            self._add_page(b.add(part.out, page.index), page.index, count, adds)
+
+    def _add_page(self, out: Index, column: Index, count: Index, adds: bool | Value) -> None:
+        """Add the sums of a page's columns to totals."""
+        b, vector = self.b, ir.VectorType.get([self.lanes], self.element)
+        nothing = b.op("vector.broadcast", b.constant(-0.0 if self.wide.is_float else 0, self.element), type=vector)
+        with b.loop(0, count, self.lanes, unroll=Unroll.NONE) as k:
+            total = b.load(b.pointer(self.sums_of_page, k.index, self.element), vector, self.lanes * self.wide.bytes)
+            if self.tile is None:
+                place = b.pointer(self.e.pointers[self.result.argument], b.add(out, k.index), self.element)
+            else:
+                place = b.pointer(self.tile, b.add(column, k.index), self.element)
+            if adds is not False:
+                before = b.load(place, vector, self.wide.bytes)
+                before = before if adds is True else b.select(adds, before, nothing)
+                total = b.op("arith.addf" if self.wide.is_float else "arith.addi", before, total)
+            b.store(total, place, self.wide.bytes)
 
     def _part(self, offsets: list[Index], panel: tuple[Index, int], block: tuple[Index, int, bool | Value]) -> None:
         """All rows of a block of a panel."""

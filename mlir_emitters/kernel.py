@@ -12,6 +12,7 @@ from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from . import column_reduction, concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Unroll
+from .chains import is_chain
 from .complex_dot import emit_columns, has_columns
 from .dot_slim import emit_slim, slim_product_of, slim_takes_steps
 from .dot_tiled import emit_matmul
@@ -328,10 +329,12 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         else:
             write_together(e, group, index)
 
+    chained = not b.by_element and is_chain(group)
     if is_linear(group):
+        unroll = Unroll.ABREAST if chained else unroll
         with runs(b, steps, first.shape.size) as run:
             inner = kind(b)
-            write(Linear((inner.open(*run),)))
+            write(Linear((inner.open(*run, unroll),)))
             inner.close()
         return
     bare = None if b.by_element else pure_transposition(group)
@@ -345,8 +348,14 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         over_boxes(b, first, boxes, lambda index: emit_generic(e, group, index), steps)
         return
     if crossing is None:
+<<<<<<< HEAD
         unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(b, first)
         with_loops(b, first, write, steps, kind, unroll, are_few(group))
+=======
+        unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(first)
+        unroll = Unroll.ABREAST if chained and unroll is Unroll.ANY else unroll
+        with_loops(b, first, write, steps, kind, unroll)
+>>>>>>> h2
         return
     one = is_generic(group, reshapes=True)
     kind = Axes if one else Inner

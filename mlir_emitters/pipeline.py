@@ -96,6 +96,8 @@ def _hint(types: Types, op: ir.Operation) -> ir.WalkResult:
         found = types.scalar
     elif str(op.location) == MARKS[Unroll.NONE]:
         found = types.rolled
+    elif str(op.location) == MARKS[Unroll.ABREAST]:
+        found = types.abreast
     elif str(op.location) == MARKS[Unroll.SHORT]:
         owner = op.operands[1].owner
         bound = owner.attributes["value"] if owner.name == "arith.constant" else None

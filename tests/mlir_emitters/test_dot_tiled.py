@@ -239,13 +239,13 @@ def test_pairs_of_bf16(rows, depth, columns):
 def test_one_row_reads_few_rows_of_a_wide_matrix_at_a_time():
     """With four lines of each of many pages at a time, and sums in f64, one row took twice as long."""
     target = Target.level("x86-64-v3")
-    module = emitted(Product("f32", "nn", 1, 4096, 4096).module_text(), target)
+    module = emitted(Product("f32", "nn", 1, 768, 3072).module_text(), target)
     assert "double" not in "".join(module.helpers)
     (call,) = [line for line in module.llvm_ir.splitlines() if "call void @mlir.tile" in line.replace('"', "")]
     assert "i64 8," in call
 
 
-@pytest.mark.parametrize(("size", "depth", "fetched"), [(512, 64, False), (2048, 16, True)])
+@pytest.mark.parametrize(("size", "depth", "fetched"), [(512, 64, False), (1536, 16, True)])
 def test_one_row_fetches_what_is_far(size, depth, fetched):
     """What the caches hold is read without: a fetch takes the place of a load."""
     module = emitted(Product("f32", "nn", 1, size, size).module_text(), Target.level("x86-64-v4"))
