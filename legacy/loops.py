@@ -134,7 +134,6 @@ def _nest(
     for d in order[:-1] if cut else order:
         loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
-<<<<<<< HEAD
     if cut:
         for start, end in ((0, cut), (cut, dims[order[-1]])):
             row = e.code.loop(end - start, start=start, unroll=unroll)
@@ -143,11 +142,8 @@ def _nest(
             row.close()
     else:
         body(positions)
-=======
-    body(positions)
-    if loops:
-        spread(loops[-1], prod(dims))
->>>>>>> h2
+        if loops:
+            spread(loops[-1], prod(dims))
     for loop in reversed(loops):
         loop.close()
 

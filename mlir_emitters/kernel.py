@@ -348,14 +348,9 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         over_boxes(b, first, boxes, lambda index: emit_generic(e, group, index), steps)
         return
     if crossing is None:
-<<<<<<< HEAD
         unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(b, first)
-        with_loops(b, first, write, steps, kind, unroll, are_few(group))
-=======
-        unroll = Unroll.NONE if not b.by_element and copied_across(group) else unroll_of(first)
         unroll = Unroll.ABREAST if chained and unroll is Unroll.ANY else unroll
-        with_loops(b, first, write, steps, kind, unroll)
->>>>>>> h2
+        with_loops(b, first, write, steps, kind, unroll, are_few(group))
         return
     one = is_generic(group, reshapes=True)
     kind = Axes if one else Inner
