@@ -9,7 +9,7 @@ from .builder import Loop, Once, Unroll
 MANY = 1 << 16
 """Elements from which on the copies of the body are worth the time to compile them."""
 
-CHAIN = 22
+CHAIN = 34
 """Operations that wait for one another from which on a processor does not begin enough of the next vectors by itself.
 Six of them are the place of an element, its load and its store.
 """

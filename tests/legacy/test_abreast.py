@@ -19,10 +19,10 @@ def code_of(body: str, size: int, dtype: str = "f32", dims: str = "") -> str:
     return emit(plan(module).kernels, EmitOptions(Target.level("x86-64-v3"))).llvm_ir
 
 
-@pytest.mark.parametrize("op", ["exponential", "log", "tan", "cbrt", "tanh"])
-def test_functions_are(op):
-    """tan of f32 took 1.35 times as long with one vector at a time, exp 1.1 times."""
-    assert HINT in code_of(f"ROOT r = S {op}(x)", MANY)
+@pytest.mark.parametrize("call", ["tan(x)", "cosine(x)", "atan2(x, y)", "power(x, y)"])
+def test_functions_are(call):
+    """tan of f32 took 1.35 times as long with one vector at a time."""
+    assert HINT in code_of(f"ROOT r = S {call}", MANY)
 
 
 def test_few_elements_are_not():
@@ -30,8 +30,9 @@ def test_few_elements_are_not():
     assert HINT not in code_of("ROOT r = S tan(x)", MANY - 8)
 
 
-@pytest.mark.parametrize("op", ["sqrt", "negate", "floor"])
+@pytest.mark.parametrize("op", ["sqrt", "negate", "floor", "exponential", "log", "tanh"])
 def test_short_chains_are_not(op):
+    """exp takes 1.2 times as long to compile with four vectors, and as long to run."""
     assert HINT not in code_of(f"ROOT r = S {op}(x)", MANY)
 
 
@@ -51,7 +52,7 @@ ENTRY e {
   y = f32[4096] parameter(1)
   b = f32[64,4096] broadcast(y), dimensions={1}
   s = f32[64,4096] add(x, b)
-  ROOT r = f32[64,4096] tanh(s)
+  ROOT r = f32[64,4096] tan(s)
 }
 """
     kernels = plan(parse_module(module)).kernels
