@@ -30,11 +30,16 @@ APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WI
 
 
 class RowGraph:
-    """The roles of a row kernel's buffers, operands before users. plain: only single values are read elsewhere."""
+    """The roles of a row kernel's buffers, operands before users. plain: only single values are read elsewhere.
+
+    apart: buffers without a role because users read them in several, as those of a square matrix read a vector that is
+    added to its rows and its columns. They are read elsewhere.
+    """
 
     def __init__(self, count: int, length: int):
         self.count, self.length, self.plain = count, length, True
         self.roles: dict[Buffer, Role] = {}
+        self.apart: set[Buffer] = set()
 
     def fits(self, shape: Shape, role: Role) -> bool:
         """Whether an array of this shape is stored row by row."""
@@ -69,7 +74,10 @@ class RowGraph:
         elif node.opcode in ELEMENTWISE:
             one = Role.ROW if self.count == 1 else None
             wanted = [role if x.dims == buffer.dims else one if x.shape.size == 1 else None for x in node.inputs]
-        return [(x, r if r is not None and self.fits(x.shape, r) else None) for x, r in zip(node.inputs, wanted)]
+        return [(x, r if r is not None and self._takes(x, r) else None) for x, r in zip(node.inputs, wanted)]
+
+    def _takes(self, x: Buffer, role: Role) -> bool:
+        return x not in self.apart and self.fits(x.shape, role)
 
     def reduces(self, node: Node, role: Role) -> bool:
         """Whether a reduction can compute its results in a role: one value per row, or one per row and column."""
@@ -94,21 +102,34 @@ class RowGraph:
 
     def mark(self, results: Sequence[Buffer]) -> bool:
         """Assign roles, starting at the results. False if this is no row kernel."""
+        while (clashing := self._assign(results)) is not None:
+            if clashing in self.apart or (clashing.writer and clashing.writer.opcode is Op.REDUCE):
+                return False
+            self.apart.add(clashing)
+        return bool(self.roles)
+
+    def _assign(self, results: Sequence[Buffer]) -> Buffer | None:
+        """Assign roles. A buffer that has two of them; no role is assigned if this is no row kernel."""
         order: list[Buffer] = []
         outside: list[Buffer] = []
         stack: list[tuple[Buffer, Role | None]] = []
+        self.roles = {}
         for result in results:
-            role = next((r for r in (Role.FULL, Role.ROW) if self.fits(result.shape, r)), None)
+            role = next((r for r in (Role.FULL, Role.ROW) if self._takes(result, r)), None)
             if role is None:
-                return False
+                self.roles = {}
+                return None
             stack.append((result, role))
         while stack:
             buffer, role = stack.pop()
             if role is None:
                 order.append(buffer)
             elif buffer not in self.roles:
-                if buffer.writer and buffer.writer.opcode is Op.REDUCE and not self.reduces(buffer.writer, role):
-                    return False
+                node = buffer.writer
+                refused = node and node.opcode is Op.REDUCE and not self.reduces(node, role)
+                if buffer in self.apart or refused:
+                    self.roles = {}
+                    return None
                 self.roles[buffer] = role
                 stack.append((buffer, None))
                 for source, wanted in self.sources(buffer):
@@ -117,10 +138,12 @@ class RowGraph:
                     else:
                         stack.append((source, wanted))
             elif self.roles[buffer] is not role:
-                return False
+                return buffer
         self.roles = {buffer: self.roles[buffer] for buffer in order}
         self.plain = all(x.shape.size == 1 for x in outside) and all(map(self._is_plain, order))
-        return self._apart(outside)
+        if not self._apart(outside):
+            self.roles = {}
+        return None
 
     def _is_plain(self, buffer: Buffer) -> bool:
         opcode = buffer.writer.opcode if buffer.writer else Op.PARAMETER

@@ -306,3 +306,30 @@ def test_a_reduction_of_what_another_one_made_of_its_row_is_a_row_kernel():
 
 def test_values_of_a_reduction_of_what_another_one_made_of_its_row():
     check(HEAD + FARTHEST)
+
+
+SQUARE = """x = f32[40,40] parameter(0)
+v = f32[40] parameter(1)
+n = f32[40] broadcast(zero), dimensions={}
+e = pred[40] is-finite(v)
+c = f32[40] select(e, v, n)
+k = f32[40,40] broadcast(c), dimensions={1}
+s = f32[40,40] subtract(x, k)
+p = f32[40,40] exponential(s)
+m = f32[40] reduce(x, zero), dimensions={1}, to_apply=max
+f = pred[40] is-finite(m)
+o = f32[40] select(f, m, n)
+b = f32[40,40] broadcast(o), dimensions={0}
+t = f32[40,40] subtract(x, b)
+q = f32[40,40] exponential(t)
+ROOT r = (f32[40,40], f32[40,40]) tuple(p, q) }"""
+
+
+def test_what_rows_and_columns_of_a_square_both_read_is_in_a_row_kernel():
+    """The zeros, which two shapes of other matrices keep apart: MLIR found the maximum again for each element."""
+    (kernel,) = kernels(SQUARE[:-2])
+    assert rows_of("mlir", kernel) is not None
+
+
+def test_values_of_what_rows_and_columns_of_a_square_both_read():
+    check(HEAD + SQUARE)
