@@ -13,7 +13,7 @@ from ...hlo.opcodes import Op
 from ..building import Builder
 from ..cleanup.constant_folding import splat_of
 from .ranges import known_starts
-from .rule import rule, spread_over
+from .rule import is_zero, rule, spread_over
 
 
 def _is_splat(x: Instruction) -> bool:
@@ -263,6 +263,44 @@ def pad_that_cuts(i: Instruction, b: Builder) -> Instruction | None:
     return b.slice(x, [SliceDim(-p.low, n + p.high) for p, n in zip(padding, x.shape.dims)])
 
 
+def sum_of_pads(i: Instruction, b: Builder) -> Instruction | None:
+    """pad(x) + pad(y), which fill each other's gaps → x and y beside each other or in turns, plus 0: -0 + 0 is 0.
+
+    jax.lax.associative_scan joins its halves so, and the gradient of a split in two its parts.
+    """
+    x, y = i.operands
+    fill = splat_of(x.operands[1]) if x.opcode is y.opcode is Op.PAD else None
+    if fill is None or not is_zero(fill) or not _same_scalar(fill, splat_of(y.operands[1])):
+        return None
+    if not x.operands[0].shape.size or not y.operands[0].shape.size:
+        return None
+    pairs = list(zip(x.attributes["padding"], y.attributes["padding"], strict=True))
+    padded = [d for d, pair in enumerate(pairs) if any((p.low, p.high, p.interior) != (0, 0, 0) for p in pair)]
+    if len(padded) != 1:
+        return None
+    (d,) = padded
+    if pairs[d][0].low:
+        x, y = y, x
+    p, q = x.attributes["padding"][d], y.attributes["padding"][d]
+    x, y = x.operands[0], y.operands[0]
+    n, m = x.shape.dims[d], y.shape.dims[d]
+    if i.shape.dtype.is_float or i.shape.dtype.is_complex:
+        x, y = (b.binary(Op.ADD, part, b.broadcast(fill, part.shape.dims)) for part in (x, y))
+    if (p.low, p.high, p.interior, q.low, q.high, q.interior) == (0, m, 0, n, 0, 0):
+        return b.concatenate([x, y], d)
+    if (p.low, p.interior, q.low, q.interior) == (0, 1, 1, 1) and (p.high, q.high) in ((1, 0), (0, 1)):
+        return _in_turns(b, x, y, d)
+    return None
+
+
+def _in_turns(b: Builder, x: Instruction, y: Instruction, d: int) -> Instruction:
+    """x[0], y[0], x[1], … along a dimension. x may have one element more."""
+    dims, m = x.shape.dims, y.shape.dims[d]
+    pairs = [b.reshape(part, (*dims[:d], m, 1, *dims[d + 1 :])) for part in (b.slice_in(x, d, 0, m), y)]
+    both = b.reshape(b.concatenate(pairs, d + 1), (*dims[:d], 2 * m, *dims[d + 1 :]))
+    return both if dims[d] == m else b.concatenate([both, b.slice_in(x, d, m, m + 1)], d)
+
+
 def reverse_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
     """reverse(reverse(x)) → reverse(x) along the dimensions that only one of them reverses, or x."""
     x = i.operands[0]
@@ -323,6 +361,7 @@ RULES = (
     rule(Op.PAD, pad_of_splat),
     rule(Op.PAD, pad_of_pad),
     rule(Op.PAD, pad_that_cuts),
+    rule(Op.ADD, sum_of_pads),
     rule(Op.REVERSE, reverse_of_reverse),
     rule(Op.REVERSE, reverse_of_broadcast),
 )

@@ -69,6 +69,12 @@ MOVEMENT: dict[str, tuple[Template, ...]] = {
                                "ROOT r = T[4,6] pad(a, n), padding=0_1x2_0"),),
     "pad_that_cuts": (case("any", "n = S parameter(1); x = T parameter(0); ROOT r = T[1,1] pad(x, n), "
                                   "padding=-1_0x-1_-1"),),
+    "sum_of_pads": tuple(case("number complex", f"n = S constant(0); x = T parameter(0); y = T[2,{m}] parameter(1);"
+                                     f"a = T[2,{w}] pad(x, n), padding=0_0x{p};"
+                                     f"c = T[2,{w}] pad(y, n), padding=0_0x{q};"
+                                     f"ROOT r = T[2,{w}] add({o})")
+                         for m, w, p, q in ((3, 6, "0_1_1", "1_0_1"), (2, 5, "0_0_1", "1_1_1"), (2, 5, "0_2", "3_0"))
+                         for o in ("a, c", "c, a")),
     "reverse_of_reverse": (case("any", "a = T reverse(x), dimensions={0,1}; ROOT r = T reverse(a), dimensions={1}"),
                            case("any", "a = T reverse(x), dimensions={1}; ROOT r = T reverse(a), dimensions={1}")),
     "reverse_of_broadcast": (case("any", "x = T[3] parameter(0); a = T broadcast(x), dimensions={1};"

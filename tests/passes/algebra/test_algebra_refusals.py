@@ -84,6 +84,13 @@ REFUSED = [
                              "ROOT r = T[2] reduce(a, n), dimensions={1}, to_apply=add")),
     ("window_of_pad", "s32", ("n = S constant(1); a = T[2,6] pad(x, n), padding=0_0x1_2;"
                              "ROOT r = T[2,6] reduce-window(a, n), window={size=1x3 pad=0_0x2_0}, to_apply=add")),
+    # gaps that nothing fills, other numbers in them
+    ("sum_of_pads", "f32", ("n = S constant(0); y = T[2,2] parameter(1); a = T[2,6] pad(x, n), padding=0_0x0_1_1;"
+                           "c = T[2,6] pad(y, n), padding=0_0x1_2_1; ROOT r = T[2,6] add(a, c)")),
+    ("sum_of_pads", "f32", ("n = S constant(0); o = S constant(1); a = T[2,6] pad(x, n), padding=0_0x0_1_1;"
+                           "c = T[2,6] pad(x, o), padding=0_0x1_0_1; ROOT r = T[2,6] add(a, c)")),
+    ("sum_of_pads", "f32", ("n = S constant(0); o = S constant(-0); a = T[2,6] pad(x, n), padding=0_0x0_1_1;"
+                           "c = T[2,6] pad(x, o), padding=0_0x1_0_1; ROOT r = T[2,6] add(a, c)")),
     # a prefix sum stays one
     ("window_of_pad", "s32", ("n = S constant(0); a = T[2,4] pad(x, n), padding=0_0x1_0;"
                              "ROOT r = T[2,4] reduce-window(a, n), window={size=1x4 pad=0_0x3_0}, to_apply=add")),
