@@ -38,6 +38,9 @@ many columns: a shorter piece ends before a processor foresees the next line, an
 COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""
 
+FAR, FAR_ROWS = 12 << 20, 8
+"""Bytes of a right operand that comes from memory, and its rows that a pass reads: with ROWS, its loads wait longer."""
+
 
 def accumulator_dtype(instruction: Instruction) -> DType:
     """The dtype of the sums: the result's, but f32 for narrow floats, and a float dtype if an operand is a float."""
@@ -239,7 +242,7 @@ def _accumulate(
     start: IndexValue,
     block: int,
 ) -> None:
-    """Add up the sums of one block. The fastest contracting dimension advances ROWS elements at a time."""
+    """Add up the sums of one block. The fastest contracting dimension advances several elements at a time."""
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)
@@ -247,7 +250,8 @@ def _accumulate(
     inner: list[IndexValue] = [0] * len(order)
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
     apart = in_parts(code, dtype, math.prod(sizes), COLUMN_TERMS)
-    for rows, places in row_passes(sums, sizes, ROWS, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE):
+    each = FAR_ROWS if rhs.shape.size * rhs.shape.dtype.bytes >= FAR else ROWS
+    for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
         loop = code.loop(block)
         positions[column] = code.add(start, loop.index)
         (total,) = sums.read(loop.index)
