@@ -66,7 +66,7 @@ CHEAP_CONE = 16
 
 
 CHOSEN = 256
-"""Elements of a concatenation above which no other one takes it in: each element would choose between operands twice.
+"""Elements of a concatenation above which no other one takes it in: each element would choose between values twice.
 jax.lax.associative_scan has one at each level: 4096 elements that chose six times took 108 us.
 """
 
@@ -204,7 +204,7 @@ class _Planner:
             return False
         if cluster.root.opcode in (Op.REDUCE, Op.REDUCE_WINDOW) and mixes_orders(i):
             return False
-        if i.opcode is Op.CONCATENATE and i.shape.size > CHOSEN and any(m.opcode is i.opcode for m in cluster.members):
+        if _chooses(i) and any(m.opcode is Op.CONCATENATE for m in cluster.members):
             return False
         new_inputs = sum(1 for o in i.operands if o not in cluster.inputs and o not in cluster.members)
         return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
@@ -320,3 +320,10 @@ def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
         expensive = any(result[o][1] and o.shape.size > 1 for o in i.operands) and not _expands(i)
         cones[i], result[i] = cone, (CHEAP_CONE + 1 if cone is None else len(cone), expensive)
     return result
+
+
+def _chooses(i: Instruction) -> bool:
+    """Whether each of many elements is that of one of several values, not of one value at a place that is chosen."""
+    if i.opcode is not Op.CONCATENATE or i.shape.size <= CHOSEN:
+        return False
+    return len({o.operands[0] if o.opcode is Op.SLICE else o for o in i.operands}) > 1

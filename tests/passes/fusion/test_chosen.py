@@ -42,3 +42,20 @@ def test_the_levels_of_an_associative_scan_are_kernels_of_their_own():
     large = [k for k in found if k.body and sum(i.opcode is Op.CONCATENATE for i in k.body.instructions) > 1]
     assert all(k.instruction.shape.size <= 2 * CHOSEN for k in large)
     assert not any(i.opcode is Op.PAD for k in found if k.body for i in k.body.instructions)
+
+
+def test_what_turns_around_one_value_is_taken_in():
+    """The neighbours on a torus: places of one array are chosen, not values (a game of life)."""
+    module = parse_module("""HloModule m
+ENTRY e {
+  p = f32[32,32] parameter(0)
+  a = f32[31,32] slice(p), slice={[1:32], [0:32]}
+  b = f32[1,32] slice(p), slice={[0:1], [0:32]}
+  c = f32[32,32] concatenate(a, b), dimensions={0}
+  d = f32[32,31] slice(c), slice={[0:32], [1:32]}
+  f = f32[32,1] slice(c), slice={[0:32], [0:1]}
+  g = f32[32,32] concatenate(d, f), dimensions={1}
+  ROOT r = f32[32,32] add(g, c)
+}
+""")
+    assert len(plan(module).kernels) == 1
