@@ -129,9 +129,9 @@ def main(
     from ..codegen.threads import set_threads
 
     options = parse_arguments(argv, programs, about)
-    before, host, environ = os.sched_getaffinity(0), assumed_host(), dict(os.environ)
+    before, host, given = os.sched_getaffinity(0), assumed_host(), dict(os.environ)
     os.sched_setaffinity(0, options.cpus)  # before XLA counts them
-    os.environ.update(as_on(options.cpu, environ))  # and reads its flags
+    os.environ.update(as_on(options.cpu, given))  # and reads its flags
     try:
         assume_host(options.cpu)
         set_threads(options.threads)
@@ -139,9 +139,8 @@ def main(
     finally:
         os.sched_setaffinity(0, before)
         assume_host(host)
-        for name in as_on(options.cpu, {}):
-            os.environ.pop(name)
-            os.environ.update({name: environ[name]} if name in environ else {})
+        os.environ.clear()
+        os.environ.update(given)
     if options.json:
         write_text(options.json, json.dumps(found, indent=1) + "\n")
     above = {n: r for n, t in found.items() if max((r := ratios(t, options.least)).values()) > options.limit}
