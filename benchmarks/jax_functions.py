@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from . import op_shapes
+from . import jax_text, op_shapes
 
 SIDES = (1000, 1024, 2000, 2048)
 
@@ -97,15 +97,8 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def hlo_text(function: Function, side: int) -> str:
-    """HLO of a function of one matrix of f32[side,side], as JAX lowers it."""
-    import jax
-
-    from ..formats.files import load_module
-    from ..formats.text.printer import print_module
-
-    matrix = jax.ShapeDtypeStruct((side, side), jax.numpy.float32)
-    lowered = jax.jit(partial(function, jax, jax.numpy)).lower(matrix).as_text()
-    return print_module(load_module(lowered.encode(), "function.mlir").module)
+    """HLO of a function of one matrix of f32[side,side]."""
+    return jax_text.hlo_text(function, [f"f32 {side},{side}"])
 
 
 PROGRAMS = {f"{name} {side}": partial(hlo_text, f, side) for name, f in FUNCTIONS.items() for side in SIDES}

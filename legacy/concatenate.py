@@ -10,10 +10,11 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Code, IndexValue
+from .crossings import fastest_dimension
 from .elemental import Elemental, Index, Reads
 from .graph import walk
 from .leaf import Leaf
-from .loops import fastest_dimension, nest
+from .loops import nest
 from .ranges import Steps
 from .registers import I64
 

@@ -22,7 +22,7 @@ from .elemental import Elemental, ElementRule, Index, Reads
 from .lanewise import Lanewise
 from .partial import TERMS, Level, PartialSums, added, levels_of
 from .ranges import Steps, columns_fit
-from .reduce import BLOCK
+from .reduce_columns import BLOCK
 from .windows import OUT, SPATIAL, Convolution
 
 

@@ -24,7 +24,7 @@ from .elemental import Elemental, Index
 from .helper import call, declared
 from .partial import Level
 from .ranges import Steps, column_blocks
-from .reduce import BLOCK
+from .reduce_columns import BLOCK
 from .registers import I64, POINTER, memory_type
 from .windows import GROUP, SPATIAL, Convolution
 

@@ -21,7 +21,7 @@ from .lanewise import Lanewise
 from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
 from .ranges import Steps, column_blocks
-from .reduce import BLOCK, row_passes
+from .reduce_columns import BLOCK, row_passes
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution
 from .windows import Range as Reach
 

@@ -25,7 +25,8 @@ from .memory import address
 from .narrow import NARROW
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from .ranges import Steps, column_blocks, columns_fit
-from .reduce import ROWS, reassociation, row_passes
+from .reduce import reassociation
+from .reduce_columns import ROWS, row_passes
 from .registers import Register, flatten, real_constant, register_type
 from .sum_run import SumRun, Term, is_run, source_of
 from .typed import real_of

@@ -11,11 +11,11 @@ from .convert import convert
 from .dot_pairs import PARTS, put, put_row
 from .dot_words import joined
 from .helper import call, declared
-from .loops import transposed
 from .memory import LINE, Pointer, address, load, prefetch, store
 from .narrow import decode_vector
 from .registers import I64, POINTER, memory_type
 from .stack import ALIGNMENT
+from .turn import transposed
 
 STRIP = 64
 """Rows of a panel that are packed together where B is read across them: each line of the panel is written in many

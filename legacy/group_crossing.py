@@ -15,9 +15,10 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import IndexValue
+from .crossings import Crossing
 from .elemental import Elemental, Index
 from .group import LINE, Group, SharedArray
-from .loops import Crossing, tile_of
+from .loops import tile_of
 from .registers import I64
 
 

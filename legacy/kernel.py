@@ -15,7 +15,7 @@ from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
-from . import column_run, convolution, dot, indexing, reduce, reduce_window, shape, sort
+from . import column_run, convolution, dot, indexing, reduce, reduce_columns, reduce_window, shape, sort
 from .builder import Code, IndexValue
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
@@ -224,7 +224,7 @@ _WHOLE_STEPS: dict[Op, Callable[[Instruction, Partition], bool]] = {
 _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
     Op.CONVOLUTION: lambda e, root, group, partition: convolution.takes_steps(e, root, partition),
     Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, group, partition),
-    Op.REDUCE: lambda e, root, group, partition: reduce.takes_steps(root, partition),
+    Op.REDUCE: lambda e, root, group, partition: reduce_columns.takes_steps(root, partition),
 }
 """Which blocked products can compute some of the steps."""
 
@@ -338,7 +338,7 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
 
     root = products[0]
     if root.opcode is Op.REDUCE:
-        reduce.emit_column_reduce(e, products, finish, steps)
+        reduce_columns.emit_column_reduce(e, products, finish, steps)
         return True
     alone = group[0].instruction is root and len(group) == 1
     narrow = narrow_of(e, root) if root.opcode is Op.DOT else None

@@ -12,18 +12,19 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
-from ..hlo.records import dataclass, replace
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
+from .crossings import Crossing, crossings_of, fastest_dimension
 from .elemental import Elemental, Index
-from .elementwise import EMIT
 from .graph import walk
 from .memory import LINE, Pointer, address, load
 from .ranges import Steps, block_of, blocks, in_order, loops_over
 from .registers import I32, memory_type
 from .stack import alloca
+from .turn import transposed
 
 Body: TypeAlias = Callable[[list[IndexValue]], None]
 
@@ -183,7 +184,7 @@ def _rows(
 def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
-    found = (c for root in roots for c in _crossings(e, root) if c.across != fast and fast in c.roles)
+    found = (c for root in roots for c in crossings_of(e, root, TILE * TILE) if c.across != fast and fast in c.roles)
     crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
     return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
 
@@ -270,72 +271,7 @@ def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bo
     """Whether something is read across the order of memory in loops that LLVM would copy many times."""
     fast = fastest_dimension(shape)
     copies = prod(n for d, n in enumerate(shape.dims) if d != fast and n < SHORT)
-    return copies > COPIES and any(c.across != fast for root in roots for c in _crossings(e, root, 1))
-
-
-def fastest_dimension(shape: Shape) -> int | None:
-    """The dimension along which elements are adjacent in memory; None for a single element."""
-    return next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
-
-
-# What is read across the order --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """A leaf whose elements are adjacent in memory along dimension `across` of the root.
-
-    roles: for each dimension of the leaf the root dimension that it follows; -1 for none. exact: positions are equal.
-    """
-
-    leaf: Instruction
-    roles: tuple[int, ...]
-    across: int
-    exact: bool
-
-
-def _crossings(e: Elemental, root: Instruction, least: int = TILE * TILE) -> list[Crossing]:
-    """All leaves of `least` elements that can be followed from the root, with the dimension along which they are
-    adjacent in memory.
-    """
-    found: list[Crossing] = []
-    start = Crossing(root, tuple(range(root.shape.rank)), -1, True)
-    stack, seen = [start], {start}
-    while stack:
-        current = stack.pop()
-        if current.leaf in e.leaves:
-            fast = fastest_dimension(current.leaf.shape)
-            if fast is not None and current.roles[fast] >= 0 and current.leaf.shape.size >= least:
-                exact = current.exact and min(current.roles) >= 0
-                found.append(replace(current, across=current.roles[fast], exact=exact))
-            continue
-        for following in _follow(current):
-            if following not in seen:
-                seen.add(following)
-                stack.append(following)
-    return found
-
-
-def _follow(current: Crossing) -> list[Crossing]:
-    """The same for the operands of an intermediate instruction."""
-    instruction, roles = current.leaf, current.roles
-    if instruction.opcode in EMIT:
-        same = [o for o in instruction.operands if o.shape.dims == instruction.shape.dims]
-        return [replace(current, leaf=o) for o in same]
-    if instruction.opcode not in (Op.TRANSPOSE, Op.BROADCAST, *_SHIFTING):
-        return []
-    operand = instruction.operands[0]
-    if instruction.opcode in _SHIFTING:
-        return [replace(current, leaf=operand, exact=False)]
-    inner = [-1] * operand.shape.rank
-    for position, d in enumerate(instruction.dimensions):
-        to, source = (d, position) if instruction.opcode is Op.TRANSPOSE else (position, d)
-        inner[to] = roles[source]
-    return [replace(current, leaf=operand, roles=tuple(inner))]
-
-
-_SHIFTING = frozenset({Op.SLICE, Op.REVERSE, Op.DYNAMIC_SLICE, Op.PAD})
-"""Opcodes that keep the order of dimensions but change positions."""
+    return copies > COPIES and any(c.across != fast for root in roots for c in crossings_of(e, root, 1))
 
 
 # Tiles --------------------------------------------------------------------------------------------------------------
@@ -510,22 +446,3 @@ def _turn(
     for loop in (rows, columns) if straight is None else (columns, rows):
         loop.close()
     return True
-
-
-def transposed(code: Code, block: Sequence[ir.Value]) -> list[ir.Value]:
-    """Transpose a square block of vectors by exchanging corners of increasing size (log2(lanes) steps)."""
-    rows, lanes = list(block), len(block)
-    step = 1
-    while step < lanes:
-        upper = [j if not j & step else lanes + j - step for j in range(lanes)]
-        lower = [j + step if not j & step else lanes + j for j in range(lanes)]
-        for i in range(lanes):
-            if not i & step:
-                a, b = rows[i], rows[i + step]
-                rows[i], rows[i + step] = _shuffle(code, a, b, upper), _shuffle(code, a, b, lower)
-        step *= 2
-    return rows
-
-
-def _shuffle(code: Code, a: ir.Value, b: ir.Value, mask: Sequence[int]) -> ir.Value:
-    return code.b.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(mask)), [I32(j) for j in mask]))

@@ -23,7 +23,7 @@ LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot p
 TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
 
 TINY = 9
-"""Elements of B for which vectors are along rows or a batch: a tile would use so many of its lanes."""
+"""Elements of the smaller matrix up to which vectors lie along rows or a batch: a tile would use few of its lanes."""
 
 NEAR = 3 << 16  # bytes of operands that stay in the caches of any processor
 

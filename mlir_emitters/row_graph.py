@@ -32,14 +32,14 @@ APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WI
 class RowGraph:
     """The roles of a row kernel's buffers, operands before users. plain: only single values are read elsewhere.
 
-    apart: buffers without a role because users read them in several, as those of a square matrix read a vector that is
+    shared: buffers without a role because users read them in several, as those of a square matrix read a vector that is
     added to its rows and its columns. They are read elsewhere.
     """
 
     def __init__(self, count: int, length: int):
         self.count, self.length, self.plain = count, length, True
         self.roles: dict[Buffer, Role] = {}
-        self.apart: set[Buffer] = set()
+        self.shared: set[Buffer] = set()
 
     def fits(self, shape: Shape, role: Role) -> bool:
         """Whether an array of this shape is stored row by row."""
@@ -77,7 +77,7 @@ class RowGraph:
         return [(x, r if r is not None and self._takes(x, r) else None) for x, r in zip(node.inputs, wanted)]
 
     def _takes(self, x: Buffer, role: Role) -> bool:
-        return x not in self.apart and self.fits(x.shape, role)
+        return x not in self.shared and self.fits(x.shape, role)
 
     def reduces(self, node: Node, role: Role) -> bool:
         """Whether a reduction can compute its results in a role: one value per row, or one per row and column."""
@@ -102,10 +102,10 @@ class RowGraph:
 
     def mark(self, results: Sequence[Buffer]) -> bool:
         """Assign roles, starting at the results. False if this is no row kernel."""
-        while (clashing := self._assign(results)) is not None:
-            if clashing in self.apart or (clashing.writer and clashing.writer.opcode is Op.REDUCE):
+        while (found := self._assign(results)) is not None:
+            if found.writer and found.writer.opcode is Op.REDUCE:
                 return False
-            self.apart.add(clashing)
+            self.shared.add(found)
         return bool(self.roles)
 
     def _assign(self, results: Sequence[Buffer]) -> Buffer | None:
@@ -127,7 +127,7 @@ class RowGraph:
             elif buffer not in self.roles:
                 node = buffer.writer
                 refused = node and node.opcode is Op.REDUCE and not self.reduces(node, role)
-                if buffer in self.apart or refused:
+                if buffer in self.shared or refused:
                     self.roles = {}
                     return None
                 self.roles[buffer] = role

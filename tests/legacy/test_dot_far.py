@@ -8,7 +8,7 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...legacy import emit
 from ...legacy.dot import FAR, FAR_ROWS
-from ...legacy.reduce import ROWS
+from ...legacy.reduce_columns import ROWS
 from ...planning.planner import plan
 from ..support.check import check
 

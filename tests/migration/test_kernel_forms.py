@@ -14,7 +14,7 @@ from ...hlo.analysis import kernel_forms
 from ...hlo.analysis.rows import rows_of_body
 from ...legacy import graph as legacy_graph
 from ...legacy import kernel as legacy_kernel
-from ...legacy import reduce as legacy_reduce
+from ...legacy import reduce_columns as legacy_reduce
 from ...legacy.row_graph import row_graph as legacy_row_graph
 from ...lhlo import from_kernels
 from ...planning.plan import KernelRequest

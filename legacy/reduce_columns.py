@@ -1,0 +1,251 @@
+"""reduce as a root over columns: in blocks, whose sums are on the stack."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from ..planning.partition import Partition
+from .builder import Code, IndexValue, Unroll, over_columns
+from .column_run import emit_columns_of_run
+from .elemental import Elemental, Index
+from .extremum import (
+    close_pair,
+    combine_rows,
+    open_pair,
+)
+from .fetch import fetch, streams_of
+from .memory import LINE
+from .narrow import NARROW
+from .partial import OUTSIDE, UNBOUNDED, PartialArrays, levels_of, nothing
+from .ranges import Steps, column_blocks, columns_fit
+from .reduce import (
+    PAIRED,
+    UNROLLABLE,
+    Reducer,
+    reduced_order,
+    simple_op,
+)
+from .registers import Register
+from .stack import StackArray
+
+BLOCK = 256
+"""Columns of a convolution whose accumulators are on the stack together."""
+
+COLUMNS = 1024
+"""The same of a reduction: the longer the pieces of rows, the faster they come from memory."""
+
+ROWS = 4
+"""Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
+
+PAIRED_ROWS = 2 * ROWS
+"""The same for a maximum: each pass reads and writes two accumulators."""
+
+LONG_ROW, SMALL = 512, 1 << 16
+"""Columns from which on LLVM has the loops that it needs to make vectors, and no others. Elements of which few columns
+may take a third longer, as that is nothing.
+"""
+
+VECTOR = 16
+"""Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
+
+PASSES = 16
+"""Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
+
+UNROLLED_PASSES = 4
+"""Passes over sums that LLVM may unroll. Of more, it moves the loads of all rows together and spills."""
+
+
+class ColumnReducer(Reducer):
+    """A reduction whose accumulators for one block of columns are on the stack, except for partial sums."""
+
+    def __init__(self, e: Elemental, instruction: Instruction, width: int):
+        super().__init__(e, instruction, apart=False)
+        self.reorders = not self.code.strict and (self.in_single or self.dtypes[0] not in NARROW)
+        self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
+        self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
+        arrays = [] if self.in_parts else self.initial
+        self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
+
+    def open(self, values: Sequence[Register]) -> list[Register]:
+        opened = super().open(values)
+        return list(open_pair(self.code, opened[0])) if self.in_pairs else opened
+
+    def close(self, values: Sequence[Register]) -> list[Register]:
+        return super().close([close_pair(self.code, list(values))] if self.in_pairs else values)
+
+    def combine_all(self, accumulators: list[Register], rows: Sequence[Sequence[Register]]) -> list[Register]:
+        """The accumulators after several rows, which are not in partial sums."""
+        if self.in_pairs:
+            assert self.simple is not None
+            values = [self.widened(row)[0] for row in rows]
+            return list(combine_rows(self.code, self.simple.opcode, accumulators, values))
+        if self.simple is not None and self.simple.opcode is Op.MULTIPLY and self.reorders:
+            first, *others = [self.widened(row) for row in rows]
+            return self.join(accumulators, functools.reduce(self.join, others, first))
+        for row in rows:
+            accumulators = self.combine(accumulators, row)
+        return accumulators
+
+
+class ColumnReducers:
+    """Reductions over the same columns; those in partial sums have them together."""
+
+    def __init__(self, e: Elemental, instructions: Sequence[Instruction], width: int):
+        self.e, self.all = e, [ColumnReducer(e, instruction, width) for instruction in instructions]
+        parts = [reducer for reducer in self.all if reducer.in_parts]
+        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(COLUMNS, width))
+
+    def fill(self, count: int) -> None:
+        self.sums.start(count)
+        for reducer in self.all:
+            for stack, init in zip(reducer.stacks, reducer.initial, strict=False):
+                stack.fill(count, init)
+
+    def read(self, column: IndexValue) -> list[list[Register]]:
+        sums = iter(self.sums.read(column))
+        return [[next(sums)] if r.in_parts else [stack.read(column) for stack in r.stacks] for r in self.all]
+
+    def write(self, column: IndexValue, values: Sequence[Sequence[Register]]) -> None:
+        self.sums.write(column, [v[0] for reducer, v in zip(self.all, values, strict=True) if reducer.in_parts])
+        for reducer, registers in zip(self.all, values, strict=True):
+            for stack, register in zip(reducer.stacks, registers, strict=False):
+                stack.write(column, register)
+
+    def bind(self, column: IndexValue, index: Index) -> None:
+        """Bind the results at a column."""
+        for reducer, values in zip(self.all, self.read(column), strict=True):
+            total = reducer.join(reducer.initial, values) if reducer.in_parts else values
+            self.e.bind(reducer.instruction, index, reducer.result(reducer.close(total)))
+
+
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether `emit_column_reduce` can compute some of the steps: whole blocks of columns."""
+    source = instruction.operands[0].shape
+    kept = [d for d in range(source.rank) if d not in instruction.dimensions]
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    inside = [kept[d] for d in partition.dimensions]
+    return columns_fit(partition, inside, fastest, source.dims[fastest], COLUMNS)
+
+
+def emit_column_reduce(
+    e: Elemental,
+    instructions: Sequence[Instruction],
+    finish: Callable[[Index], None],
+    steps: Steps | None = None,
+) -> None:
+    """Emit reductions with the same columns. For each block of columns: reduce all rows on the stack, then call
+    `finish(index)` for each element of the result, with the values of the reductions bound to that index.
+    """
+    code, first = e.code, instructions[0]
+    if len(instructions) == 1 and simple_op(first.called()[0]) and emit_columns_of_run(e, first, finish, steps):
+        return
+    code.walks = True
+    source = first.operands[0].shape
+    result = first.shape.elements[0] if first.shape.is_tuple else first.shape
+    kept = [d for d in range(source.rank) if d not in first.dimensions]
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    reducers = ColumnReducers(e, instructions, source.dims[fastest])
+    few = source.dims[fastest] < LONG_ROW and source.size > SMALL
+    small = source.size <= SMALL
+    code.lean = not few and all(r.in_parts or r.in_pairs or (small and r.is_sum) for r in reducers.all)
+    order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
+    inside = [] if steps is None else [kept[d] for d in steps.dimensions]
+    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):
+        reducers.fill(block)
+        _accumulate(e, reducers, positions, fastest, start, block)
+        column = code.loop(block, unroll=_over_many(code, block))
+        positions[fastest] = code.add(start, column.index)
+        index = Index.at(code, result, [positions[d] for d in kept])
+        reducers.bind(column.index, index)
+        finish(index)
+        column.close()
+
+
+def _accumulate(
+    e: Elemental,
+    reducers: ColumnReducers,
+    positions: list[IndexValue],
+    fastest: int,
+    block_start: IndexValue,
+    block: int,
+) -> None:
+    """Reduce all rows into the accumulators. The fastest reduced dimension advances ROWS elements at a time."""
+    code, first = e.code, reducers.all[0]
+    source, order = first.operands[0].shape, reduced_order(first.instruction)
+    most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
+    # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
+    # reorder what rows give, vectors of rows, with gathers.
+    whole = not all(reducer.in_parts for reducer in reducers.all)
+    unroll = _over_many(code, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
+    ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
+    columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
+    columns = columns if block % columns == 0 else block
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
+    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
+        for d, place in zip(order, places, strict=True):
+            positions[d] = place
+        piece = columns if rows == together else block
+        line = code.loop(block, step=piece, unroll=Unroll.NEVER)
+        if piece < block:
+            positions[fastest] = code.add(block_start, line.index)
+            for k in range(rows):
+                positions[order[-1]] = code.add(places[-1], rows + k)
+                fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
+        column = code.loop(piece, unroll=Unroll.VECTORS if piece < block else unroll)
+        at = code.add(line.index, column.index)
+        positions[fastest] = code.add(block_start, at)
+        accumulators = reducers.read(at)
+        passes: list[list[Register]] = [[] for _ in accumulators]
+        read: list[list[list[Register]]] = [[] for _ in accumulators]
+        for k in range(rows):
+            positions[order[-1]] = code.add(places[-1], k)
+            for n, reducer in enumerate(reducers.all):
+                values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
+                if not reducer.in_parts:
+                    read[n].append(values)
+                else:
+                    passes[n] = reducer.combine(passes[n], values) if passes[n] else reducer.widened(values)
+        for n, reducer in enumerate(reducers.all):
+            if reducer.in_parts:
+                accumulators[n] = reducer.join(accumulators[n], passes[n])
+            else:
+                accumulators[n] = reducer.combine_all(accumulators[n], read[n])
+        reducers.write(at, accumulators)
+        column.close()
+        line.close()
+
+
+def _over_many(code: Code, block: int) -> Unroll:
+    """The mode of a loop over columns. What they add up is in memory after few passes, so copies would gain nothing."""
+    return Unroll.NEVER if code.lean and block > UNROLLABLE else Unroll.FREELY
+
+
+def row_passes(
+    sums: PartialArrays, sizes: Sequence[int], each: int, most: int, outside: int | None = None, together: int = ROWS
+) -> Iterator[tuple[int, list[IndexValue]]]:
+    """Loops over dimensions, the slowest first, with (the number of rows that a pass reduces, the place of the first).
+
+    A pass takes `together` positions of the fastest dimension, or the rest, and adds `each` terms to a partial sum (one
+    if its rows are added up first), which has about `most`, or `outside` if it is made of others.
+    """
+    positions: list[IndexValue] = [0] * len(sizes)
+    whole, rest = divmod(sizes[-1], together)
+    inner, terms = levels_of([whole], each, most, outside)
+    inside = max(1, (terms if whole else 0) + min(rest, each))
+    divided = any(level.apart for level in inner)
+    outer, _ = levels_of(sizes[:-1], inside, (outside if divided else None) or most, outside)
+    divided = divided or any(level.apart for level in outer)
+    many = together > each and whole > UNROLLED_PASSES
+    unroll = Unroll.NEVER if divided or many else Unroll.FREELY
+    with sums.loops(outer, sizes[:-1], positions, unroll=unroll):
+        if whole:
+            row: list[IndexValue] = [0]
+            with sums.loops(inner, [whole], row, together, unroll):
+                positions[-1] = row[0]
+                yield together, positions
+        if rest:
+            positions[-1] = whole * together
+            yield rest, positions
