@@ -1,6 +1,7 @@
 """Executables are called like functions: names, trees, numbers, DLPack; and what they say of a wrong argument."""
 
 import ctypes
+import gc
 import importlib.util
 import inspect
 from collections import namedtuple
@@ -256,11 +257,15 @@ class Raw(ctypes.Structure):
 class RawTensor(Tensor):
     """A tensor whose type numpy's own DLPack does not know; `freed` counts capsules that were dropped."""
 
+    exported = []
+    """Every tensor that gave a capsule: a capsule calls the tensor's destructor, so the tensor has to outlive it."""
+
     def __init__(self, array, code, bits, lanes=1, with_strides=True):
         super().__init__(array)
         self.form, self.freed = (code, bits, lanes, with_strides), []
 
     def __dlpack__(self, **_):
+        self.exported.append(self)
         code, bits, lanes, with_strides = self.form
         array = self.array
         self.dims = (ctypes.c_int64 * array.ndim)(*array.shape)
@@ -299,6 +304,7 @@ def test_strides_of_any_order_and_sign_and_empty_arrays():
     array = np.arange(24).astype(ml_dtypes.bfloat16).reshape(4, 6)
     for part in (array.T, array[::-1, ::2], array[1:, ::-3].T, array[:0], array[2:3, 4]):
         view = from_dlpack(RawTensor(part, 4, 16), "x")
+        gc.collect()  # the tensor is garbage; its memory is the view's
         np.testing.assert_array_equal(view.astype(np.float32), part.astype(np.float32))
     scalar = from_dlpack(RawTensor(array[1:2, 1].reshape(()), 4, 16), "x")
     assert scalar.shape == () and float(scalar) == 7
