@@ -35,6 +35,7 @@ from .loops import nest_by_element, nest_for, takes_steps, tile_of
 from .memory import Pointer
 from .metadata import annotate
 from .moved_rows import MovedRows
+from .pool import emit_pool
 from .ranges import Steps, elements
 from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
@@ -306,7 +307,7 @@ def _sort(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Ste
 
 
 def _run(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
-    emit = reduce_window.emit_pool if running(instruction) is None else reduce_window.emit_running
+    emit = emit_pool if running(instruction) is None else reduce_window.emit_running
     emit(e, instruction, [(leaf.pointer, leaf.shape) for leaf in leaves], steps)
 
 

@@ -16,7 +16,7 @@ from ..planning.plan import KernelRequest
 from .elemental import Elemental, Index
 from .graph import Graph
 from .memory import Pointer, store
-from .reduce_window import is_pool
+from .pool import is_pool
 from .registers import Register
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..hlo.analysis.windows import result_dims, running, single_op, taps, window_of
+from ..hlo.analysis.windows import result_dims, running, single_op, window_of
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
-from .builder import Code, IndexValue, Unroll, over_columns
+from .builder import Code, IndexValue
 from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, store
 from .ranges import Steps, column_blocks, columns_fit, loops_over
@@ -91,7 +91,7 @@ def emit_running(
 
 
 def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_running` or `emit_pool` can compute some of the steps."""
+    """Whether `emit_running`, or emit_pool of pool.py, can compute some of the steps."""
     run, shape = running(instruction), next(shape for _, shape in instruction.shape.leaves())
     inside = partition.dimensions
     if run is None:
@@ -205,73 +205,3 @@ class _Runner:
         for value, (pointer, shape) in zip(values, self.results, strict=True):
             offset = Index.at(self.code, shape, self.positions).offset(shape)
             store(self.code, pointer, shape.dtype, offset, self.narrowed(value))
-
-
-# Blocks of results side by side ---------------------------------------------------------------------------------------
-
-
-def is_pool(instruction: Instruction) -> bool:
-    """Whether many results can be combined side by side; the order of a window's elements must not matter."""
-    if single_op(instruction) is None or not instruction.operands[0].shape.size:
-        return False
-    fastest = next((instruction.shape.dims[d] for d in instruction.shape.minor_to_major), 1)
-    return fastest >= LEAST and taps(instruction) > 1
-
-
-LEAST = 8
-"""The number of results along memory from which on a block of them pays off."""
-
-
-def emit_pool(
-    e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]], steps: Steps | None = None
-) -> None:
-    """Compute a block of results at a time on the stack: loops over window positions outside, over results inside."""
-    code, ((pointer, shape),) = e.code, results
-    init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
-    *outer, column = reversed(shape.minor_to_major)
-    inside = () if steps is None else steps.dimensions
-    for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
-        stack = StackArray(code, init, width)
-        stack.fill(width, init)
-        _pool_block(e, instruction, positions, column, start, stack, width)
-        each = code.loop(width, unroll=_unroll(instruction, width))
-        positions[column] = code.add(start, each.index)
-        store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), stack.read(each.index))
-        each.close()
-
-
-def _unroll(instruction: Instruction, width: int) -> Unroll:
-    """The mode of a loop over a block. LLVM unrolls those over narrow ones first: sums stay in registers, and SLP joins
-    them; of maxima it makes vectors along the window, which gather.
-    """
-    selects = single_op(instruction) in (Op.MAXIMUM, Op.MINIMUM)
-    return over_columns(width) if selects and width < BLOCK else Unroll.FREELY
-
-
-def _pool_block(
-    e: Elemental,
-    instruction: Instruction,
-    positions: Sequence[IndexValue],
-    column: int,
-    start: IndexValue,
-    stack: StackArray,
-    width: int,
-) -> None:
-    """Combine all elements in the windows of `width` results into their values on the stack."""
-    code, source, axes = e.code, instruction.operands[0], axes_of(instruction)
-    places: list[IndexValue] = [0] * len(axes)
-    loops = []
-    for d, axis in enumerate(axes):
-        if d != column:
-            loops.append(code.range(*axis.taps(code, positions[d])))
-            places[d] = axis.place(code, positions[d], loops[-1].index)
-    axis = axes[column]
-    tap = code.loop(axis.window)
-    block = axis.positions(code, tap.index, (start, code.add(start, width)))
-    each = code.range(*block, unroll=_unroll(instruction, width))
-    places[column] = axis.place(code, each.index, tap.index)
-    value = e.value(source, Index.at(code, source.shape, places))
-    slot = code.subtract(each.index, start)
-    stack.write(slot, combine(e, instruction, [stack.read(slot)], [value])[0])
-    for loop in reversed([*loops, tap, each]):
-        loop.close()

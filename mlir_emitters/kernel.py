@@ -10,7 +10,19 @@ from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..planning.partition import Partition
-from . import column_reduction, concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
+from . import (
+    column_reduction,
+    concatenate,
+    convolution,
+    dot,
+    dot_product,
+    indexing,
+    pool_lines,
+    reduce,
+    reduce_window,
+    shape,
+    sort,
+)
 from .builder import Builder, Index, Unroll
 from .chains import is_chain
 from .complex_dot import emit_columns, has_columns
@@ -407,7 +419,8 @@ def emit_reduce_window(e: Elemental, node: Node, targets: Targets, steps: Steps 
         return False
     if found is None:
         if reduce_window.is_pool(node):
-            reduce_window.Pool(e, node, targets[0][1]).emit(steps)
+            made = pool_lines.LinePool if pool_lines.has_lines(node) else reduce_window.Pool
+            made(e, node, targets[0][1]).emit(steps)
             return True
         return False
     reduce_window.RunningReduction(e, node, [by_number[k] for k in range(len(targets))], *found).emit(steps)

@@ -50,10 +50,10 @@ class Sliding:
         least = self.low - (self.result - 1) * self.stride
         last = (self.input - 1) * self.gap
         if self.low > 0:
-            lower = _maximum(b, lower, b.div(b.add(_maximum(b, missing, 0), self.spread - 1), self.spread))
+            lower = maximum(b, lower, b.div(b.add(maximum(b, missing, 0), self.spread - 1), self.spread))
         if last + least < (self.window - 1) * self.spread:
-            left = _maximum(b, b.add(missing, last + self.spread), 0)
-            upper = _minimum(b, upper, b.div(left, self.spread))
+            left = maximum(b, b.add(missing, last + self.spread), 0)
+            upper = minimum(b, upper, b.div(left, self.spread))
         if self.gap == 1:
             return lower, upper, 1
         step = self.gap // math.gcd(self.spread, self.gap)
@@ -100,13 +100,13 @@ class Sliding:
         return self.gap // math.gcd(self.stride, self.gap)
 
 
-def _maximum(b: Builder, x: Index, y: Index) -> Index:
+def maximum(b: Builder, x: Index, y: Index) -> Index:
     if isinstance(x, int) and isinstance(y, int):
         return max(x, y)
     return b.binary("maxsi", b.materialize(x), b.materialize(y))
 
 
-def _minimum(b: Builder, x: Index, y: Index) -> Index:
+def minimum(b: Builder, x: Index, y: Index) -> Index:
     if isinstance(x, int) and isinstance(y, int):
         return min(x, y)
     return b.binary("minsi", b.materialize(x), b.materialize(y))

@@ -254,18 +254,19 @@ class Raw(ctypes.Structure):
     ]
 
 
+EXPORTED = []
+"""Every tensor that gave a capsule: a capsule calls the tensor's destructor, so the tensor has to outlive it."""
+
+
 class RawTensor(Tensor):
     """A tensor whose type numpy's own DLPack does not know; `freed` counts capsules that were dropped."""
-
-    exported = []
-    """Every tensor that gave a capsule: a capsule calls the tensor's destructor, so the tensor has to outlive it."""
 
     def __init__(self, array, code, bits, lanes=1, with_strides=True):
         super().__init__(array)
         self.form, self.freed = (code, bits, lanes, with_strides), []
 
     def __dlpack__(self, **_):
-        self.exported.append(self)
+        EXPORTED.append(self)
         code, bits, lanes, with_strides = self.form
         array = self.array
         self.dims = (ctypes.c_int64 * array.ndim)(*array.shape)

@@ -72,6 +72,50 @@ def windows(draw: st.DrawFn, longest: int = 9, most_dims: int = 3) -> tuple[str,
 
 
 @st.composite
+def pools(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
+    """One reduce-window with many results along memory, whose windows overlap, or are strides apart, or lie in padding
+    of any width, in up to two dimensions; floats with NaN, infinities and zeros of both signs.
+    """
+    dims, parts, out = [], [], []
+    for most in (draw(st.sampled_from([1, 5, 9])), draw(st.sampled_from([40, 150, 300]))):
+        n, size, stride = draw(st.integers(1, most)), draw(st.integers(1, 6)), draw(st.integers(1, 5))
+        low, high = draw(st.sampled_from([0, 1, 2, 3, 90, -1])), draw(st.sampled_from([0, 1, 2, 70, 140, -1]))
+        dilation = draw(st.sampled_from([1, 1, 1, 2]))
+        low, high = (low, high) if n > 2 else (abs(low), abs(high))
+        low += max(0, (size - 1) * dilation + 1 - (n + low + high))
+        dims.append(n)
+        out.append((n + low + high - ((size - 1) * dilation + 1)) // stride + 1)
+        parts.append((size, stride, f"{low}_{high}", dilation))
+    names = ("size", "stride", "pad", "rhs_dilate")
+    window = " ".join(f"{k}={'x'.join(str(p[n]) for p in parts)}" for n, k in enumerate(names))
+    dtype = draw(st.sampled_from(DTYPES))
+    regions = LOGIC if dtype is DType.PRED else {name: REGIONS[name] for name in ("add", "top", "low", "product")}
+    picked = draw(st.sampled_from(sorted(regions) if not dtype.is_complex else ["add", "product"]))
+    scalar, given = f"{dtype.value}[]", ",".join(map(str, dims))
+    start = "true" if dtype is DType.PRED else draw(st.sampled_from(["0", "-0", "2"] if dtype.is_float else ["0", "2"]))
+    start = f"({start}, 0)" if dtype.is_complex else start
+    text = f"""HloModule m
+by {{
+  a = {scalar} parameter(0)
+  b = {scalar} parameter(1)
+  {regions[picked].format(t=scalar)}
+}}
+ENTRY e {{
+  p = {dtype.value}[{given}] parameter(0)
+  x = {dtype.value}[{given}] {draw(st.sampled_from(["copy", "reverse"]))}(p)
+  z = {scalar} constant({start})
+  ROOT r = {dtype.value}[{",".join(map(str, out))}] reduce-window(x, z), window={{{window}}}, to_apply=by
+}}""".replace("reverse(p)", "reverse(p), dimensions={1}")
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = random.integers(-3 if not dtype.is_unsigned else 0, 4, dims).astype(dtype.numpy)
+    if dtype.is_float and picked in ("top", "low", "add"):
+        odd = random.random(dims) < draw(st.sampled_from([0, 0.02]))
+        values[odd] = random.choice(np.array([np.nan, np.inf, -0.0]), odd.sum()).astype(dtype.numpy)
+        values[values == 0] *= random.choice([1, -1], (values == 0).sum()).astype(dtype.numpy)
+    return text, [values]
+
+
+@st.composite
 def dimension(draw: st.DrawFn, longest: int) -> tuple[int, ...]:
     """(size of the operand, window, stride, low, high, base dilation, window dilation, reversed)."""
     n = draw(st.integers(1, longest))

@@ -11,7 +11,7 @@ from ...hlo.analysis.windows import Running, running, taps
 from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
 from ...planning.planner import plan
-from ..cases.window_cases import windows
+from ..cases.window_cases import pools, windows
 from ..support.check import check
 
 
@@ -22,6 +22,11 @@ def test_reduce_window(case):
 
 @given(windows(longest=90, most_dims=2))
 def test_wide_windows(case):
+    check(*case)
+
+
+@given(pools())
+def test_pools_along_memory(case):
     check(*case)
 
 

@@ -74,7 +74,6 @@ EQUAL = {
     ("loops.py", 16): "iterations of a loop that LLVM unrolls completely: a fact about LLVM",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
     ("reduce_window.py", 4): "running sums side by side: the latency of an addition in cycles, a fact about processors",
-    ("reduce_window.py", 8): "the least results that are worth a block's loops",
     ("reduce_window.py", 64): "in legacy a block, in MLIR iterations that LLVM unrolls no more before it makes vectors",
 }
 """(File, number): module-level numbers that stand in files of one name in both stacks."""

@@ -1,0 +1,107 @@
+"""Pools with overlapping or strided windows along memory: the input's rows are joined on a line first.
+
+All rows under a tile of windows are combined into one line on the stack, each by one loop along memory; what lies in
+the padding keeps the operation's neutral value. The windows along memory are then combined from the line. Where they
+are strides apart, one loop deals it out to as many lanes first, whose neighbours belong to neighbouring windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..hlo.opcodes import Op
+from .builder import Index, Loop, Unroll, Value
+from .elemental import Elemental
+from .elements import encode, flatten, unflatten
+from .graph import Buffer, Node
+from .reduce_window import Pool, combine, lone_op, slides_of
+from .windows import maximum, minimum
+
+LANES = 5
+"""From so many lanes on, dealing a line out takes longer than it saves."""
+
+TAPS = 20
+"""Window positions whose reads are written out one by one, at most."""
+
+IDEMPOTENT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR})
+"""Operations whose result with a value's double is the value."""
+
+
+def has_lines(node: Node) -> bool:
+    """Whether `LinePool` can and should emit a pool."""
+    slides, column = slides_of(node), node.output.shape.minor_to_major[0]
+    slide = slides[column]
+    if (slide.gap, slide.spread) != (1, 1) or not max(2, slide.stride) <= slide.window <= TAPS:
+        return False
+    return slide.stride < LANES and lone_op(node) in {Op.ADD, *IDEMPOTENT}
+
+
+class LinePool(Pool):
+    """Loops: all dimensions except the fastest, tiles of the fastest, rows under windows and a line; then windows."""
+
+    def __init__(self, e: Elemental, node: Node, result: Buffer):
+        super().__init__(e, node, result)
+        self.slide = self.slides[self.column]
+        self.deep = any(s.window > 1 for d, s in enumerate(self.slides) if d != self.column)
+
+    def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
+        b, stride = self.b, self.slide.stride
+        each = width + (self.slide.window - 1) // stride  # elements of a lane
+        line = [b.alloca(v.type, each * stride, 64) for v in start]
+        self.join_rows(line, b.mul(begin, stride), each * stride, start)
+        lanes = [line]
+        if stride > 1:
+            lanes = [[b.alloca(v.type, each, 64) for v in start] for _ in range(stride)]
+            with b.loop(0, each) as loop:
+                first = b.mul(loop.index, stride)
+                for k, lane in enumerate(lanes):
+                    self.put(lane, loop.index, self.get(line, b.add(first, k), start))
+        with b.loop(0, width, unroll=Unroll.VECTORIZED) as loop:
+            value = unflatten([*start], self.node.output.dtype)
+            for tap in range(self.slide.window):
+                met = self.get(lanes[tap % stride], b.add(loop.index, tap // stride), start)
+                (value,) = combine(self.e, self.node, [value], [unflatten(met, self.node.output.dtype)])
+            self.index[self.column] = b.add(begin, loop.index)
+            self.e.store(self.result, tuple(self.index), encode(b, self.node.output.dtype, value))
+
+    def join_rows(self, line: Sequence[Value], begin: Index, length: int, start: Sequence[Value]) -> None:
+        """Combine all rows under the windows into the line, which begins `low` before column `begin`."""
+        b, low = self.b, self.slide.low
+        lower = maximum(b, begin, low)
+        upper = minimum(b, b.add(begin, length), low + self.slide.input)
+        ends = (minimum(b, b.sub(lower, begin), length), maximum(b, b.sub(upper, begin), 0))
+        for first, last in [(0, length)] if self.deep else [(0, ends[0]), (ends[1], length)]:
+            with b.loop(first, last) as loop:
+                self.put(line, loop.index, self.neutral(start))
+        loops: list[Loop] = []
+        spot: list[Index] = [0] * len(self.slides)
+        for d, slide in enumerate(self.slides):
+            if d != self.column:
+                loops.append(b.open_loop(*slide.taps(b, self.index[d])))
+                spot[d] = slide.element(b, self.index[d], loops[-1].index)
+        loops.append(b.open_loop(lower, upper))
+        spot[self.column] = b.add(loops[-1].index, -low)
+        element = self.e.value(self.node.inputs[0], tuple(spot))
+        at = b.sub(loops[-1].index, begin)
+        if self.deep:
+            before = unflatten(self.get(line, at, start), self.node.output.dtype)
+            (element,) = combine(self.e, self.node, [before], [element])
+        self.put(line, at, flatten(element))
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    def neutral(self, start: Sequence[Value]) -> Sequence[Value]:
+        """What changes nothing: the initial value, if it may be met again; or −0.0, or the integer 0."""
+        if lone_op(self.node) in IDEMPOTENT:
+            return start
+        floating = self.node.output.dtype.is_float or self.node.output.dtype.is_complex
+        return [self.b.number(np.float32(-0.0) if floating else np.int32(0), v.type) for v in start]
+
+    def get(self, line: Sequence[Value], at: Index, like: Sequence[Value]) -> list[Value]:
+        return [self.b.load(self.b.pointer(x, at, v.type), v.type, 1) for x, v in zip(line, like, strict=True)]
+
+    def put(self, line: Sequence[Value], at: Index, values: Sequence[Value]) -> None:
+        for x, value in zip(line, values, strict=True):
+            self.b.store(value, self.b.pointer(x, at, value.type), 1)
