@@ -347,7 +347,7 @@ SAMPLERS: dict[str, tuple[Function, Shapes]] = {
         "gamma": lambda r, k: r.gamma(k, 2.0, (1024,)),
         "beta": lambda r, k: r.beta(k, 2.0, 3.0, (512,)),
         "poisson": lambda r, k: r.poisson(k, 4.0, (4096,)),
-        "dirichlet": lambda r, k: r.dirichlet(k, numpy.float32([1, 2, 3]), (256,)),
+        "dirichlet": lambda r, k: r.dirichlet(k, numpy.arange(1, 4, dtype=numpy.float32), (256,)),
         "split": lambda r, k: r.key_data(r.split(k, 1000)),
         "multivariate_normal": lambda r, k: r.multivariate_normal(k, numpy.zeros(2), numpy.eye(2) + 0.2, (4096,)),
         "orthogonal": lambda r, k: r.orthogonal(k, 32),

@@ -368,11 +368,15 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
     kind = Axes if one else Inner
     turned = turned_for(e, group, crossing) if one and bare is None else None
     if turned is None:
-        unroll = Unroll.SCALAR
-        tiled(b, first, crossing, write, steps, kind)
+        unroll = Unroll.SCALAR if one or len([*reachable(group)]) < WIDE else Unroll.NONE
+        tiled(b, first, crossing, write, steps, kind, unroll=unroll)
     else:
         unroll = Unroll.NONE
         tiled(b, first, crossing, write, steps, kind, turned.copy)
+
+
+WIDE = 40
+"""Operations of a kernel from which on vectors are worth it in tiles that cross memory, gathers and all."""
 
 
 def write_together(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:

@@ -224,12 +224,13 @@ def tiled(
     steps: Steps | None = None,
     kind: type[Inner] = Inner,
     before: Before = _nothing,
+    unroll: Unroll = Unroll.SCALAR,
 ) -> None:
-    """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind: of the loops in a tile.
-    before: called with the positions along the other dimensions and the starts along these, before those loops.
+    """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind, unroll: of the loops in a
+    tile. before: called with the positions along the other dimensions and the starts along these, before those loops.
     """
     if steps is not None:
-        _tiled_steps(b, over, crossing, body, steps, kind, before)
+        _tiled_steps(b, over, crossing, body, steps, kind, before, unroll)
         return
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
@@ -244,7 +245,7 @@ def tiled(
     before(index, starts[crossing[0]], starts[crossing[1]])
     inner = kind(b)
     for d in crossing:
-        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), Unroll.SCALAR)
+        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), unroll)
     body(tuple(index))
     inner.close()
     for loop in reversed(loops):
@@ -264,6 +265,7 @@ def _tiled_steps(
     steps: Steps,
     kind: type[Inner],
     before: Before,
+    unroll: Unroll,
 ) -> None:
     (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
     index: list[Index] = [0] * len(dims)
@@ -279,8 +281,8 @@ def _tiled_steps(
         left = loops[-1].index
         before(index, top, left)
         inner = kind(b)
-        index[slow] = inner.open(top, height, Unroll.SCALAR)
-        index[fast] = inner.open(left, _side(b, left, dims[fast]), Unroll.SCALAR)
+        index[slow] = inner.open(top, height, unroll)
+        index[fast] = inner.open(left, _side(b, left, dims[fast]), unroll)
         body(tuple(index))
         inner.close()
         for loop in reversed(loops):
