@@ -80,8 +80,8 @@ ARRAYS: dict[str, tuple[Function, Shapes]] = {
     "tile": (lambda jax, np, x: np.tile(x, (4, 4)), ("f32 128,100",)),
     "repeat": (lambda jax, np, x: np.repeat(x, 3, 1), ROWS),
     "repeat by counts": (
-        lambda jax, np, x, n: np.repeat(x, n % 3, total_repeat_length=65536),
-        ("f32 65536", "s32 65536"),
+        lambda jax, np, x, n: np.repeat(x, n % 3, total_repeat_length=8192),
+        ("f32 8192", "s32 8192"),
     ),
     "tril": (lambda jax, np, x: np.tril(x), SQUARE),
     "block": (lambda jax, np, x: np.block([[x, -x], [2 * x, x]]), ("f32 256,200",)),
