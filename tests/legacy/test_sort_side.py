@@ -61,15 +61,15 @@ def test_keys_of_longer_rows_tell_their_places(level: str, dtype: str, length: i
 
 
 def test_operands_beside_keys_are_fetched_and_not_exchanged():
-    text = f"""HloModule m
-less {{ a = u32[] parameter(0)
+    text = """HloModule m
+less { a = u32[] parameter(0)
   b = u32[] parameter(1)
   c = s64[] parameter(2)
   d = s64[] parameter(3)
-  ROOT r = pred[] compare(a, b), direction=LT }}
-ENTRY e {{ x = u32[32,64,32] parameter(0)
+  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e { x = u32[32,64,32] parameter(0)
   y = s64[32,64,32] parameter(1)
-  ROOT s = (u32[32,64,32], s64[32,64,32]) sort(x, y), dimensions={{1}}, to_apply=less }}
+  ROOT s = (u32[32,64,32], s64[32,64,32]) sort(x, y), dimensions={1}, to_apply=less }
 """
     for level in ("x86-64-v3", "x86-64-v4"):
         assert emitted(text, level).count("select  <4 x i1>") == 2
