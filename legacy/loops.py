@@ -65,6 +65,9 @@ CROWDED = 1024
 TURNS = 8
 """Rows of a result of which parts of a line, which the next positions outside them complete, are written by turns."""
 
+BESIDE = 8
+"""Elements of a step, at most, whose rows LLVM interleaves as it vectorises the loop over steps."""
+
 LEAST_SIDE = 4
 """Of the blocks that are transposed in registers: smaller ones do not pay off."""
 
@@ -118,11 +121,13 @@ def _nest(
 ) -> None:
     """cut: where the loop over a row ends, and another one begins; 0 for one loop."""
     loops: list[Loop | Once] = []
-    if steps is not None and _numbers_all(steps, dims, order):
-        for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], unroll):
+    rest = None if steps is None or len(order) < len(dims) else _few_beside(steps, dims, order)
+    if steps is not None and rest is not None:
+        kind = Unroll.FREELY if rest else unroll
+        for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], kind):
             for d, place in zip(steps.dimensions, [*outer, inner], strict=True):
                 positions[d] = place
-            body(positions)
+            _nest(e, dims, rest, positions, body, unroll)
         return
     if steps is not None:
         alone = all(d in steps.dimensions or dims[d] == 1 for d in order)
@@ -149,11 +154,15 @@ def _nest(
         loop.close()
 
 
-def _numbers_all(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> bool:
-    """Whether steps number all of several dimensions."""
-    if len(steps.dimensions) == 1 or len(order) < len(dims):  # one loop; tiles follow
-        return False
-    return all(size == 1 or d in steps.dimensions for d, size in enumerate(dims))
+def _few_beside(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> list[int] | None:
+    """The dimensions that no step numbers, if steps number several, the last of them long, and no more than a few
+    elements are left; None otherwise.
+    """
+    if len(steps.dimensions) == 1:
+        return None
+    rest = [d for d in order if dims[d] != 1 and d not in steps.dimensions]
+    few = not rest or (dims[steps.dimensions[-1]] >= TILE and prod(dims[d] for d in rest) <= BESIDE)
+    return rest if few else None
 
 
 def _rows(

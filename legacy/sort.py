@@ -57,7 +57,7 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target],
     code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
     keys = None if code.by_element else key_order(instruction.attributes["to_apply"])
-    tile = tile_of(instruction, keys, e.scratch.size) if keys is not None else None
+    tile = tile_of(instruction, keys, e.scratch.size, code.vector_bits) if keys is not None else None
     if keys is not None and tile is not None:
         SideBySide(e, instruction, keys, tile, results).emit(steps)
         return

@@ -22,6 +22,7 @@ UNROLLED = 16  # shorter loops are unrolled completely
 MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
 LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
 UNMASKED = 256  # bits of vectors of processors without masks
+INTERLEAVED = range(9)  # elements of a step whose rows LLVM interleaves as it vectorises the loop over steps
 MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
 MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
 
@@ -87,13 +88,18 @@ def with_loops(
     loops: list[Loop] = []
     unroll = unroll_of(b, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
-    numbered = steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims))
-    if steps is not None and numbered and not b.by_element:
+    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
+    few = not order or (inside and over.dims[inside[-1]] >= LEAST and _count(over, order) in INTERLEAVED)
+    if steps is not None and len(inside) > 1 and few and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
             inner = kind(b)
-            for d, place in zip(inside, [*outer, inner.open(first, count, unroll)], strict=True):
+            for d, place in zip(
+                inside, [*outer, inner.open(first, count, Unroll.ANY if order else unroll)], strict=True
+            ):
                 index[d] = place
+            for d in order:
+                index[d] = inner.open(0, over.dims[d], unroll)
             body(tuple(index))
             inner.close()
         return
@@ -102,7 +108,6 @@ def with_loops(
         loops.append(loop)
         for d, place in zip(inside, places, strict=True):
             index[d] = place
-    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
     for start, count in _pieces(
         over.dims[order[-1]] if order else 1, cheap and b.vector_bits <= UNMASKED and over.dtype.bytes <= 2
     ):
@@ -116,6 +121,10 @@ def with_loops(
         inner.close()
     for loop in reversed(loops):
         b.close_loop(loop)
+
+
+def _count(over: Buffer, dimensions: Sequence[int]) -> int:
+    return math.prod(over.dims[d] for d in dimensions)
 
 
 def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
