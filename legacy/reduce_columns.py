@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from ..hlo.ir import Instruction
@@ -50,6 +51,12 @@ may take a third longer, as that is nothing.
 
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
+
+ODD, WIDE, GATHERING = range(3, 16), 4, 512
+"""Columns that fill no vector; bytes of their elements, and bits of a processor's vectors, with which LLVM gathers."""
+
+UNROLLED = 64
+"""Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
 
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
@@ -153,7 +160,8 @@ def emit_column_reduce(
     code.lean = not few and all(r.in_parts or r.in_pairs or (small and r.is_sum) for r in reducers.all)
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
     inside = [] if steps is None else [kept[d] for d in steps.dimensions]
-    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):
+    around = Unroll.SCALAR if _are_gathered(code, first, source.dims[fastest]) else Unroll.FREELY
+    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS, around):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
         column = code.loop(block, unroll=_over_many(code, block))
@@ -180,6 +188,8 @@ def _accumulate(
     # reorder what rows give, vectors of rows, with gathers.
     whole = not all(reducer.in_parts for reducer in reducers.all)
     unroll = _over_many(code, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
+    if unroll is Unroll.VECTORS and _are_gathered(code, first.instruction, block):
+        unroll = over_columns(block)
     ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
     columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
@@ -216,6 +226,15 @@ def _accumulate(
         reducers.write(at, accumulators)
         column.close()
         line.close()
+
+
+def _are_gathered(code: Code, instruction: Instruction, width: int) -> bool:
+    """Whether so few columns are unrolled, and what is around them is not for vectors. Where processors can, LLVM
+    would gather elements of several rows, or write and read accumulators on the stack as parts of vectors.
+    """
+    wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
+    count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
+    return wide and code.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
 
 
 def _over_many(code: Code, block: int) -> Unroll:
