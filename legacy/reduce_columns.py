@@ -6,9 +6,13 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from . import half
 from .builder import Code, IndexValue, Unroll, over_columns
 from .column_run import emit_columns_of_run
 from .elemental import Elemental, Index
@@ -71,20 +75,37 @@ class ColumnReducer(Reducer):
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
         self.reorders = not self.code.strict and (self.in_single or self.dtypes[0] not in NARROW)
-        self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
+        best = self._is_float_extremum()
+        self.by_key = best and self.dtypes[0] is DType.F16  # half of the bytes of f32, and no conversion
+        self.in_pairs = best and not self.by_key and self.length >= PAIRED
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 
     def open(self, values: Sequence[Register]) -> list[Register]:
+        if self.by_key:
+            return [self._key(values[0])]
         opened = super().open(values)
         return list(open_pair(self.code, opened[0])) if self.in_pairs else opened
 
+    def _key(self, value: Register) -> ir.Value:
+        assert self.simple is not None and isinstance(value, ir.Value)
+        return half.key_of(self.code, self.simple.opcode, value)
+
     def close(self, values: Sequence[Register]) -> list[Register]:
+        if self.by_key:
+            assert isinstance(values[0], ir.Value)
+            return [half.of_key(self.code, values[0])]
         return super().close([close_pair(self.code, list(values))] if self.in_pairs else values)
 
     def combine_all(self, accumulators: list[Register], rows: Sequence[Sequence[Register]]) -> list[Register]:
         """The accumulators after several rows, which are not in partial sums."""
+        if self.by_key:
+            assert self.simple is not None
+            best = accumulators[0]
+            for row in rows:
+                best = half.best_key(self.code, self.simple.opcode, best, self._key(row[0]))
+            return [best]
         if self.in_pairs:
             assert self.simple is not None
             values = [self.widened(row)[0] for row in rows]

@@ -12,6 +12,7 @@ from itertools import compress
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from . import half
 from .ahead import LINE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .column_run import emit_columns_of_run
@@ -88,9 +89,11 @@ class Accumulators:
         self.b, self.node, self.block = b, node, block
         self.slots: list[tuple[Value, DType]] = []
         self.totals: list[Totals] = []
+        best = extremum_of(node) if node.opcode is Op.REDUCE else None
+        self.by_key = best if best and node.output.dtype is DType.F16 else None  # the accumulator, a better one
+        self.extremum = best if best and not self.by_key and takes_three(node) else None
         for buffer in node.outputs:
-            self._add_slots(buffer.dtype)
-        self.extremum = extremum_of(node) if node.opcode is Op.REDUCE and takes_three(node) else None
+            self._add_slots(DType.S16 if self.by_key else buffer.dtype)
         self.is_product = node.opcode is Op.REDUCE and _is_product(node)  # its rows are multiplied first
         if self.extremum:  # signs beside the best value
             self._add_slots(DType.S64 if node.output.dtype is DType.F64 else DType.S32)
@@ -100,6 +103,8 @@ class Accumulators:
 
     def opened(self, initials: Sequence[Scalar]) -> list[Scalar]:
         """The accumulators of a column before its rows."""
+        if self.by_key:
+            return [half.key(self.b, self.by_key, flatten(initials[0])[0])]
         if not self.extremum:
             return list(initials)
         first = flatten(initials[0])[0]
@@ -110,6 +115,11 @@ class Accumulators:
         if self.extremum:
             found = (flatten(value)[0] for value in values)
             return list(advance_column(self.b, self.extremum, list(found), [flatten(row[0])[0] for row in rows]))
+        if self.by_key:
+            best = flatten(values[0])[0]
+            for row in rows:
+                best = half.best_key(self.b, self.by_key, best, half.key(self.b, self.by_key, flatten(row[0])[0]))
+            return [best]
         first, *others = rows
         if self.is_product and not self.b.strict:
             return combine(
@@ -121,6 +131,8 @@ class Accumulators:
 
     def closed(self, values: list[Scalar]) -> list[Scalar]:
         """The results of a column's accumulators."""
+        if self.by_key:
+            return [half.of_key(self.b, flatten(values[0])[0])]
         return [close_column(self.b, [flatten(value)[0] for value in values])] if self.extremum else values
 
     def open_totals(self, size: int) -> None:
