@@ -24,25 +24,32 @@ def ordered(code: Code, opcode: Op, values: list[V]) -> V:
     """MAXIMUM or MINIMUM of two, or CLAMP of (low, x, high)."""
     if opcode is Op.CLAMP:
         low, x, high = values
-        return _chosen(code, False, _chosen(code, True, low, x), high)
-    return _chosen(code, opcode is Op.MAXIMUM, *values)
+        return _chosen(code, Op.MINIMUM, _chosen(code, Op.MAXIMUM, low, x), high)
+    return _chosen(code, opcode, *values)
 
 
 OPS = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.CLAMP})
 
 
-def _chosen(code: Code, largest: bool, x: V, y: V) -> V:
-    nan = I16(LARGEST if largest else SMALLEST)
-    chosen = code.intrinsic(f"llvm.{'smax' if largest else 'smin'}.i16", I16, [_key(code, v, nan) for v in (x, y)])
-    return code.b.bitcast(_turned(code, chosen), HALF)
-
-
-def _key(code: Code, x: V, nan: V) -> V:
-    """An integer in the order of numbers, −0 before 0."""
+def key_of(code: Code, opcode: Op, x: V) -> V:
+    """An integer in the order of numbers, −0 before 0, and NaN where the MAXIMUM or MINIMUM finds it."""
     b = code.b
     bits = b.bitcast(x, I16)
     is_nan = b.icmp_unsigned(">", b.and_(bits, I16(LARGEST)), I16(INFINITY))
-    return b.select(is_nan, nan, _turned(code, bits))
+    return b.select(is_nan, I16(LARGEST if opcode is Op.MAXIMUM else SMALLEST), _turned(code, bits))
+
+
+def best_key(code: Code, opcode: Op, x: V, y: V) -> V:
+    return code.intrinsic(f"llvm.{'smax' if opcode is Op.MAXIMUM else 'smin'}.i16", I16, [x, y])
+
+
+def of_key(code: Code, key: V) -> V:
+    """The number of a key."""
+    return code.b.bitcast(_turned(code, key), HALF)
+
+
+def _chosen(code: Code, opcode: Op, x: V, y: V) -> V:
+    return of_key(code, best_key(code, opcode, key_of(code, opcode, x), key_of(code, opcode, y)))
 
 
 def _turned(code: Code, bits: V) -> V:

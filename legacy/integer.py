@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from .builder import Code
-from .registers import BOOL
+from .registers import BOOL, DOUBLE
 
 V: TypeAlias = ir.Value
 
@@ -90,6 +90,8 @@ def divide(code: Code, dtype: DType, x: V, y: V) -> V:
 def _quotient(code: Code, dtype: DType, x: V, y: V, divisor: V) -> V:
     """x by a divisor, y unless that would trap, towards zero."""
     b = code.b
+    if _estimates(code, dtype, y):
+        return _wide_quotient(code, dtype, x, divisor)[0]
     if not _divides_floats(code, dtype, y):
         return b.sdiv(x, divisor) if dtype.is_signed else b.udiv(x, divisor)
     wide = ir.FloatType() if dtype.bits <= 16 else ir.DoubleType()
@@ -105,6 +107,38 @@ def _divides_floats(code: Code, dtype: DType, y: V) -> bool:
     return dtype.bits <= 32 and not code.by_element and not isinstance(y, ir.Constant)
 
 
+LESS = 1 - 2.0**-50
+"""A reciprocal times this is below the exact one, by more than its own rounding errors and those of its products."""
+
+
+def _estimates(code: Code, dtype: DType, y: V) -> bool:
+    """Whether a processor divides vectors of 64-bit integers sooner by estimates: AVX-512 converts them to floats."""
+    return dtype.bits == 64 and code.vector_bits == 512 and not code.by_element and not isinstance(y, ir.Constant)
+
+
+def _wide_quotient(code: Code, dtype: DType, x: V, divisor: V) -> tuple[V, V]:
+    """(quotient towards zero, rest) of 64-bit integers.
+
+    Of magnitudes, by two estimates from below. What the first leaves is below divisor + 2¹⁵, what the second leaves at
+    most the divisor if that is below 2⁴⁸, otherwise below twice the divisor: one step makes it exact.
+    """
+    b = code.b
+    top, bottom = (absolute(code, dtype, v) for v in (x, divisor))
+    factor = b.fmul(b.fdiv(DOUBLE(1.0), b.uitofp(bottom, DOUBLE)), DOUBLE(LESS))
+    quotient, rest = top.type(0), top
+    for _ in range(2):
+        estimate = b.fptoui(b.fmul(b.uitofp(rest, DOUBLE), factor), top.type)
+        quotient, rest = b.add(quotient, estimate), b.sub(rest, b.mul(estimate, bottom))
+    short = b.icmp_unsigned(">=", rest, bottom)
+    quotient = b.add(quotient, b.zext(short, top.type))
+    rest = b.select(short, b.sub(rest, bottom), rest)
+    if not dtype.is_signed:
+        return quotient, rest
+    differ, zero = b.xor(x, divisor), top.type(0)
+    signed = b.select(b.icmp_signed("<", differ, zero), b.neg(quotient), quotient)
+    return signed, b.select(b.icmp_signed("<", x, zero), b.neg(rest), rest)
+
+
 def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
     """x % y. x % 0 is x; INT_MIN % -1 is 0."""
     b = code.b
@@ -113,6 +147,8 @@ def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
     divisor = b.select(b.or_(zero, minus_one) if dtype.is_signed else zero, y.type(1), y)
     if _divides_floats(code, dtype, y):
         rest = b.sub(x, b.mul(_quotient(code, dtype, x, y, divisor), divisor))
+    elif _estimates(code, dtype, y):
+        rest = _wide_quotient(code, dtype, x, divisor)[1]
     else:
         rest = b.srem(x, divisor) if dtype.is_signed else b.urem(x, divisor)
     return b.select(zero, x, rest)

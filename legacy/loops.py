@@ -45,6 +45,9 @@ APART = range(8, 31)
 elements of several rows.
 """
 
+GATHERED = range(3, 8)
+"""The same of shorter rows of reductions. Of rows of two, elements are parted in vectors."""
+
 FOLDED, MASKING = 16, 512
 """Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
 that have masks. Without, those of narrow elements take several times as long as the rest.
@@ -83,12 +86,14 @@ def nest(
     across: bool = False,
     long: bool = False,
     cheap: bool = False,
+    beside: bool = False,
 ) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps.
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
     element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
-    chain of operations. cheap: whether it takes so little code that a row may have two copies.
+    chain of operations. cheap: whether it takes so little code that a row may have two copies. beside: whether it is a
+    reduction of what is beside other elements' in memory.
     """
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
@@ -97,7 +102,8 @@ def nest(
     apart = masks and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
     cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut)
+    around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
+    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut, around)
 
 
 def nest_by_element(
@@ -118,8 +124,11 @@ def _nest(
     unroll: Unroll = Unroll.FREELY,
     steps: Steps | None = None,
     cut: int = 0,
+    around: Unroll | None = None,
 ) -> None:
-    """cut: where the loop over a row ends, and another one begins; 0 for one loop."""
+    """cut: where the loop over a row ends, and another one begins; 0 for one loop. around: the mode of the loops around
+    rows, if it is another one.
+    """
     loops: list[Loop | Once] = []
     rest = None if steps is None or len(order) < len(dims) else _few_beside(steps, dims, order)
     if steps is not None and rest is not None:
@@ -132,13 +141,14 @@ def _nest(
     if steps is not None:
         alone = all(d in steps.dimensions or dims[d] == 1 for d in order)
         kind = unroll if alone and unroll is Unroll.ABREAST else Unroll.FREELY
+        kind = kind if alone or around is None else around
         loop, places = in_order(e.code, steps, [dims[d] for d in steps.dimensions], kind)
         loops.append(loop)
         for d, place in zip(steps.dimensions, places, strict=True):
             positions[d] = place
         order = [d for d in order if d not in steps.dimensions]
     for d in order[:-1] if cut else order:
-        loops.append(e.code.loop(dims[d], unroll=unroll))
+        loops.append(e.code.loop(dims[d], unroll=unroll if around is None or d == order[-1] else around))
         positions[d] = loops[-1].index
     if cut:
         for start, end in ((0, cut), (cut, dims[order[-1]])):
@@ -225,7 +235,7 @@ def nest_for(
     """
     found = tile_of(e, roots, shape)
     if found is None:
-        nest(e, shape, body, steps, _many_across(e, roots, shape), cheap=_are_cheap(e, roots))
+        nest(e, shape, body, steps, _many_across(e, roots, shape), False, _are_cheap(e, roots), _are_beside(e, roots))
         return
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
@@ -274,6 +284,22 @@ def nest_for(
 def _are_cheap(e: Elemental, roots: Sequence[Instruction]) -> bool:
     found = list(walk(roots, e.leaves))
     return len(found) <= CHEAP and not any(i.opcode in EXPENSIVE or i.called() for i in found)
+
+
+def _are_beside(e: Elemental, roots: Sequence[Instruction]) -> bool:
+    """Whether a reduction keeps the dimension along which its operand is contiguous, and LLVM unrolls it. With a short
+    row of such results unrolled, too, it would gather elements of several rows, though the row itself is a vector.
+    """
+    return any(_is_beside(i) for i in walk(roots, e.leaves) if i.opcode is Op.REDUCE)
+
+
+def _is_beside(reduction: Instruction) -> bool:
+    source = reduction.operands[0].shape
+    fast, count = fastest_dimension(source), prod(source.dims[d] for d in reduction.dimensions)
+    if fast is None or fast in reduction.dimensions or count >= SHORT:
+        return False
+    best = source.dtype.is_float and reduction.called()[0].root.opcode in (Op.MAXIMUM, Op.MINIMUM)
+    return not best or source.dims[fast] > GATHERED.start  # vectors of three are not worth the many comparisons
 
 
 def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..hlo.analysis.windows import single_op, taps
+from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .builder import IndexValue, Unroll, over_columns
+from . import half
+from .builder import Code, IndexValue, Unroll, over_columns
 from .elemental import Elemental, Index
 from .memory import Pointer, store
 from .pool_phases import PhasedPool, by_phases
@@ -36,19 +38,28 @@ def emit_pool(
     code, ((pointer, shape),) = e.code, results
     init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
     *outer, column = reversed(shape.minor_to_major)
-    inside = () if steps is None else steps.dimensions
+    inside, key = () if steps is None else steps.dimensions, _keys(code, instruction)
     phased = PhasedPool(e, instruction, init, min(BLOCK, shape.dims[column])) if by_phases(instruction) else None
     for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
         if phased is not None:
             phased.block(positions, start, width, pointer)
             continue
-        stack = StackArray(code, init, width)
-        stack.fill(width, init)
+        first = init if key is None else half.key_of(code, key, init)
+        stack = StackArray(code, first, width)
+        stack.fill(width, first)
         _pool_block(e, instruction, positions, column, start, stack, width)
         each = code.loop(width, unroll=_unroll(instruction, width))
         positions[column] = code.add(start, each.index)
-        store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), stack.read(each.index))
+        found = stack.read(each.index)
+        found = found if key is None else half.of_key(code, found)
+        store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), found)
         each.close()
+
+
+def _keys(code: Code, instruction: Instruction) -> Op | None:
+    """The operation, if it compares f16: then a block has the keys of its results, which are integers."""
+    op, dtype = single_op(instruction), instruction.operands[0].shape.dtype
+    return op if op in (Op.MAXIMUM, Op.MINIMUM) and dtype is DType.F16 and not code.by_element else None
 
 
 def _unroll(instruction: Instruction, width: int) -> Unroll:
@@ -82,7 +93,10 @@ def _pool_block(
     each = code.range(*block, unroll=_unroll(instruction, width))
     places[column] = axis.place(code, each.index, tap.index)
     value = e.value(source, Index.at(code, source.shape, places))
-    slot = code.subtract(each.index, start)
-    stack.write(slot, combine(e, instruction, [stack.read(slot)], [value])[0])
+    slot, key = code.subtract(each.index, start), _keys(code, instruction)
+    if key is None:
+        stack.write(slot, combine(e, instruction, [stack.read(slot)], [value])[0])
+    else:
+        stack.write(slot, half.best_key(code, key, stack.read(slot), half.key_of(code, key, value)))
     for loop in reversed([*loops, tap, each]):
         loop.close()

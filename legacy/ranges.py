@@ -109,12 +109,14 @@ def column_blocks(
     order: Sequence[int],
     column: int,
     most: int,
+    around: Unroll = Unroll.FREELY,
 ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
     """Loops over dimensions in this order and over blocks of up to `most` columns: (positions by dimension, the first
-    column, the number of columns). inside: the dimensions that the steps number.
+    column, the number of columns). inside: the dimensions that the steps number. around: the mode of loops around all
+    columns.
     """
     if steps is None or column not in inside:
-        with loops_over(code, steps, inside, dims, order) as positions:
+        with loops_over(code, steps, inside, dims, order, around) as positions:
             whole = dims[column] - dims[column] % most
             for start, end in ((0, whole), (whole, dims[column])):
                 if start != end:
@@ -143,12 +145,13 @@ def loops_over(
 ) -> Iterator[list[IndexValue]]:
     """Loops over dimensions in this order, the steps' first: a list of positions by dimension, 0 for any other.
 
-    inside: the dimensions that the steps number. unroll: the mode of the other loops.
+    inside: the dimensions that the steps number. unroll: the mode of the other loops; theirs, too, if it is SCALAR.
     """
     positions: list[IndexValue] = [0] * len(dims)
     opened: list[Loop | Once] = []
     if steps is not None:
-        loop, places = in_order(code, steps, [dims[d] for d in inside])
+        kind = unroll if unroll is Unroll.SCALAR else Unroll.FREELY
+        loop, places = in_order(code, steps, [dims[d] for d in inside], kind)
         opened.append(loop)
         for d, place in zip(inside, places, strict=True):
             positions[d] = place

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from . import half
 from .builder import Code, IndexValue, Unroll, over_columns
 from .column_run import emit_columns_of_run
 from .elemental import Elemental, Index
@@ -51,6 +56,12 @@ may take a third longer, as that is nothing.
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
+ODD, WIDE, GATHERING = range(3, 16), 4, 512
+"""Columns that fill no vector; bytes of their elements, and bits of a processor's vectors, with which LLVM gathers."""
+
+UNROLLED = 64
+"""Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
+
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
 
@@ -64,20 +75,37 @@ class ColumnReducer(Reducer):
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
         self.reorders = not self.code.strict and (self.in_single or self.dtypes[0] not in NARROW)
-        self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
+        best = self._is_float_extremum()
+        self.by_key = best and self.dtypes[0] is DType.F16  # half of the bytes of f32, and no conversion
+        self.in_pairs = best and not self.by_key and self.length >= PAIRED
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 
     def open(self, values: Sequence[Register]) -> list[Register]:
+        if self.by_key:
+            return [self._key(values[0])]
         opened = super().open(values)
         return list(open_pair(self.code, opened[0])) if self.in_pairs else opened
 
+    def _key(self, value: Register) -> ir.Value:
+        assert self.simple is not None and isinstance(value, ir.Value)
+        return half.key_of(self.code, self.simple.opcode, value)
+
     def close(self, values: Sequence[Register]) -> list[Register]:
+        if self.by_key:
+            assert isinstance(values[0], ir.Value)
+            return [half.of_key(self.code, values[0])]
         return super().close([close_pair(self.code, list(values))] if self.in_pairs else values)
 
     def combine_all(self, accumulators: list[Register], rows: Sequence[Sequence[Register]]) -> list[Register]:
         """The accumulators after several rows, which are not in partial sums."""
+        if self.by_key:
+            assert self.simple is not None
+            best = accumulators[0]
+            for row in rows:
+                best = half.best_key(self.code, self.simple.opcode, best, self._key(row[0]))
+            return [best]
         if self.in_pairs:
             assert self.simple is not None
             values = [self.widened(row)[0] for row in rows]
@@ -153,7 +181,8 @@ def emit_column_reduce(
     code.lean = not few and all(r.in_parts or r.in_pairs or (small and r.is_sum) for r in reducers.all)
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
     inside = [] if steps is None else [kept[d] for d in steps.dimensions]
-    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS):
+    around = Unroll.SCALAR if _are_gathered(code, first, source.dims[fastest]) else Unroll.FREELY
+    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS, around):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
         column = code.loop(block, unroll=_over_many(code, block))
@@ -180,6 +209,8 @@ def _accumulate(
     # reorder what rows give, vectors of rows, with gathers.
     whole = not all(reducer.in_parts for reducer in reducers.all)
     unroll = _over_many(code, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
+    if unroll is Unroll.VECTORS and _are_gathered(code, first.instruction, block):
+        unroll = over_columns(block)
     ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
     columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
@@ -216,6 +247,15 @@ def _accumulate(
         reducers.write(at, accumulators)
         column.close()
         line.close()
+
+
+def _are_gathered(code: Code, instruction: Instruction, width: int) -> bool:
+    """Whether so few columns are unrolled, and what is around them is not for vectors. Where processors can, LLVM
+    would gather elements of several rows, or write and read accumulators on the stack as parts of vectors.
+    """
+    wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
+    count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
+    return wide and code.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
 
 
 def _over_many(code: Code, block: int) -> Unroll:

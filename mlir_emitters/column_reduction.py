@@ -12,6 +12,7 @@ from itertools import compress
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from . import half
 from .ahead import LINE, fetch, streams
 from .builder import Builder, Index, Loop, Unroll, Value
 from .column_run import emit_columns_of_run
@@ -48,14 +49,20 @@ LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
 SMALL = 1 << 16  # elements: it does not matter how long those of few columns take
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
+LEAST_ROW, MOST_ROW = 3, 15  # columns that LLVM would gather, though they are vectors as well: of two, it parts them
+LEAST_BEST = 4  # the same of floats that are compared
+MOST_COPIED = 64  # elements of all rows of them, which LLVM has side by side
+LEAST_BYTES, GATHERING = 4, 512  # of their elements; bits of vectors of processors that gather soon enough for that
 FEW = 8  # chains whose errors do not cancel out yet
 
 
-def _over_columns(size: int, sums: bool) -> Unroll:
+def _over_columns(size: int, rows: bool) -> Unroll:
     """Of a loop over columns. LLVM unrolls few before it makes vectors: sums become scalars that it joins one by one,
     which takes long, and what rows give in any order becomes vectors of rows, with gathers.
+
+    rows: whether the columns of a row, unrolled, are made vectors of.
     """
-    odd = sums and size < WHOLE_VECTOR and size.bit_count() > 1
+    odd = rows and size < WHOLE_VECTOR and size.bit_count() > 1
     return Unroll.ANY if size > UNROLLABLE or size < LEAST_VECTOR or odd else Unroll.VECTORIZED
 
 
@@ -82,9 +89,11 @@ class Accumulators:
         self.b, self.node, self.block = b, node, block
         self.slots: list[tuple[Value, DType]] = []
         self.totals: list[Totals] = []
+        best = extremum_of(node) if node.opcode is Op.REDUCE else None
+        self.by_key = best if best and node.output.dtype is DType.F16 else None  # the accumulator, a better one
+        self.extremum = best if best and not self.by_key and takes_three(node) else None
         for buffer in node.outputs:
-            self._add_slots(buffer.dtype)
-        self.extremum = extremum_of(node) if node.opcode is Op.REDUCE and takes_three(node) else None
+            self._add_slots(DType.S16 if self.by_key else buffer.dtype)
         self.is_product = node.opcode is Op.REDUCE and _is_product(node)  # its rows are multiplied first
         if self.extremum:  # signs beside the best value
             self._add_slots(DType.S64 if node.output.dtype is DType.F64 else DType.S32)
@@ -94,6 +103,8 @@ class Accumulators:
 
     def opened(self, initials: Sequence[Scalar]) -> list[Scalar]:
         """The accumulators of a column before its rows."""
+        if self.by_key:
+            return [half.key(self.b, self.by_key, flatten(initials[0])[0])]
         if not self.extremum:
             return list(initials)
         first = flatten(initials[0])[0]
@@ -104,6 +115,11 @@ class Accumulators:
         if self.extremum:
             found = (flatten(value)[0] for value in values)
             return list(advance_column(self.b, self.extremum, list(found), [flatten(row[0])[0] for row in rows]))
+        if self.by_key:
+            best = flatten(values[0])[0]
+            for row in rows:
+                best = half.best_key(self.b, self.by_key, best, half.key(self.b, self.by_key, flatten(row[0])[0]))
+            return [best]
         first, *others = rows
         if self.is_product and not self.b.strict:
             return combine(
@@ -115,6 +131,8 @@ class Accumulators:
 
     def closed(self, values: list[Scalar]) -> list[Scalar]:
         """The results of a column's accumulators."""
+        if self.by_key:
+            return [half.of_key(self.b, flatten(values[0])[0])]
         return [close_column(self.b, [flatten(value)[0] for value in values])] if self.extremum else values
 
     def open_totals(self, size: int) -> None:
@@ -191,7 +209,7 @@ class ColumnReduction:
         read = [x for node in nodes for x in operands_of(node)]
         self.ahead = streams(read, operand) if self.width >= LEAST_PIECES and not cheap else []
         self.together = SUMMED_ROWS if cheap or (best and not self.ahead) else ROWS
-        count = math.prod(operand.dims[d] for d in self.rows)
+        self.count = count = math.prod(operand.dims[d] for d in self.rows)
         many = count > FEW * SHORT * self.together  # chains: their errors cancel out
         self.limit = (SHORT if many else SHORT // 2) * self.together
         self.spills = [is_sum and count > self.limit for is_sum in self.sums]
@@ -211,11 +229,11 @@ class ColumnReduction:
             self._emit_steps(steps, inside, index)
             return
         if steps is not None:
-            around, places = open_steps(b, steps, [dims[d] for d in inside])
+            around, places = open_steps(b, steps, [dims[d] for d in inside], self._around())
             loops.append(around)
             index |= zip(inside, places, strict=True)
         for d in (d for d in self.outer if d not in inside):
-            loops.append(b.open_loop(0, dims[d]))
+            loops.append(b.open_loop(0, dims[d], unroll=self._around()))
             index[d] = loops[-1].index
         whole = self.width - self.width % self.block
         if whole == self.block:
@@ -227,6 +245,17 @@ class ColumnReduction:
             self._block(index, whole, self.width - whole)
         for loop in reversed(loops):
             b.close_loop(loop)
+
+    def _around(self) -> Unroll:
+        """Of a loop around short rows, which LLVM unrolls: where processors can gather, it would make vectors of
+        several of them, element by element. Each row by itself is a vector or two, except where elements are narrow.
+        """
+        wide = all(x.dtype.bytes >= LEAST_BYTES for node in self.nodes for x in operands_of(node))
+        sums = zip(self.sums, self.nodes, strict=True)
+        plain = all(is_sum or not node.inputs[0].dtype.is_float for is_sum, node in sums)
+        least = LEAST_ROW if plain else LEAST_BEST
+        short = least <= self.width <= MOST_ROW and self.width * self.count <= MOST_COPIED
+        return Unroll.SCALAR if wide and short and self.b.vector_bits == GATHERING else Unroll.ANY
 
     def _emit_steps(self, steps: Steps, inside: Sequence[int], index: dict[int, Index]) -> None:
         """The steps number the columns, after some of the outer dimensions."""
@@ -309,7 +338,9 @@ class ColumnReduction:
     ) -> None:
         """Combine a few rows of neighbouring columns, from the `first` of a block on."""
         b = self.b
-        with b.loop(0, size, unroll=self._over(size, _over_columns(size, all(self.sums)))) as loop:
+        with b.loop(
+            0, size, unroll=self._over(size, _over_columns(size, all(self.sums) or self._around() is Unroll.SCALAR))
+        ) as loop:
             column = b.add(first, loop.index)
             values = [slots.read(column) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row

@@ -160,11 +160,7 @@ def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Val
         return b.op(name, x, type=b.types.f64)
     if source.bits > 24 and (target is DType.F16 or target in NARROW):
         return round_to(b, target, b.op("arith.sitofp", _within(b, source, x), type=b.types.f32))
-    if target in ROUNDED and source.bits > 24:
-        # f32 would round once before: use f64, and for 64-bit integers fold the low bits first.
-        wide = b.op(name, _fold_low_bits(b, source, x) if source.bits > 53 else x, type=b.types.f64)
-        return round_to(b, target, narrow_f64(b, wide))
-    value = b.op(name, x, type=b.types.f32)
+    value = b.op(name, x, type=b.types.f32)  # bf16 is rounded from f32, as XLA's: no other way is as short
     return round_to(b, target, value) if target in ROUNDED else value
 
 
@@ -173,17 +169,6 @@ def _within(b: Builder, source: DType, x: Value) -> Value:
     x = b.binary("minsi" if source.is_signed else "minui", x, BEYOND)
     x = b.binary("maxsi", x, -BEYOND) if source.is_signed else x
     return x if source.bits == 32 else b.trunci(x, b.types.i32)
-
-
-def _fold_low_bits(b: Builder, source: DType, x: Value) -> Value:
-    """A 64-bit integer that f64 represents exactly and that rounds equally to 24 bits or fewer.
-
-    The low 12 bits become one sticky bit.
-    """
-    low = b.binary("andi", x, 0xFFF)
-    sticky = b.binary("shli", b.extui(b.compare_integers("ne", low, b.like(0, x)), x.type), 11)
-    large = b.compare_integers("uge", b.binary("addi", x, 1 << 52) if source.is_signed else x, b.like(1 << 53, x))
-    return b.select(large, b.binary("ori", b.binary("andi", x, -0x1000), sticky), x)
 
 
 def _integer_to_integer(b: Builder, source: DType, target: DType, x: Value) -> Value:

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Callable
 
 import ml_dtypes
-from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
@@ -18,6 +17,7 @@ from .builder import Builder, Value
 from .convert import convert, reduce_precision
 from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
 from .graph import Node
+from .integer_division import divide_signed, divide_unsigned, remainder_signed, remainder_unsigned
 
 Function = Callable[..., Scalar]
 """(builder, node, *operands) → result."""
@@ -163,63 +163,6 @@ def sign_signed(b: Builder, x: Value) -> Value:
 
 def sign_unsigned(b: Builder, x: Value) -> Value:
     return b.extui(b.compare_integers("ne", x, zero(b, x)), x.type)
-
-
-def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
-    """(whether y is 0, a divisor that cannot trap).
-
-    The divisor is 1 instead of 0, and for MIN / −1, whose quotient then is MIN.
-    """
-    is_zero = b.compare_integers("eq", y, zero(b, y))
-    unsafe = is_zero
-    if signed:
-        least = b.like(-(1 << (x.type.width - 1)), x)
-        overflow = b.binary("andi", b.compare_integers("eq", x, least), b.compare_integers("eq", y, b.like(-1, y)))
-        unsafe = b.binary("ori", is_zero, overflow)
-    return is_zero, b.select(unsafe, b.like(1, y), y)
-
-
-def _quotient(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
-    """x by what `_divisor` made of y, towards zero. Up to 32 bits it is one of floats, as processors have for vectors,
-    with so many more bits that none is rounded up to an integer.
-    """
-    if x.type.width > 32 or b.by_element or _is_constant(y):
-        return b.binary("divsi" if signed else "divui", x, divisor)
-    wide = b.types.f32 if x.type.width <= 16 else b.types.f64
-    to, back = ("arith.sitofp", "arith.fptosi") if signed else ("arith.uitofp", "arith.fptoui")
-    return b.op(back, b.divf(*(b.op(to, v, type=wide) for v in (x, divisor))), type=x.type)
-
-
-def _is_constant(x: Value) -> bool:
-    """Whether LLVM makes a product of a division by x."""
-    owner = x.owner
-    return not isinstance(owner, ir.Block) and owner.name == "arith.constant"
-
-
-def _rest(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
-    if x.type.width > 32 or b.by_element or _is_constant(y):
-        return b.binary("remsi" if signed else "remui", x, divisor)
-    return b.binary("subi", x, b.binary("muli", _quotient(b, x, y, divisor, signed), divisor))
-
-
-def divide_signed(b: Builder, x: Value, y: Value) -> Value:
-    is_zero, divisor = _divisor(b, x, y, True)
-    return b.select(is_zero, b.like(-1, x), _quotient(b, x, y, divisor, True))
-
-
-def divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
-    is_zero, divisor = _divisor(b, x, y, False)
-    return b.select(is_zero, b.like(-1, x), _quotient(b, x, y, divisor, False))
-
-
-def remainder_signed(b: Builder, x: Value, y: Value) -> Value:
-    is_zero, divisor = _divisor(b, x, y, True)
-    return b.select(is_zero, x, _rest(b, x, y, divisor, True))
-
-
-def remainder_unsigned(b: Builder, x: Value, y: Value) -> Value:
-    is_zero, divisor = _divisor(b, x, y, False)
-    return b.select(is_zero, x, _rest(b, x, y, divisor, False))
 
 
 EXPONENT_BITS = 6

@@ -5,6 +5,7 @@ long, because few processors have vectors of it.
 from __future__ import annotations
 
 from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
 from .builder import Builder, Value
 from .elements import decode, encode
 
@@ -12,24 +13,37 @@ MAGNITUDE = 0x7FFF
 NOT_A_NUMBER = 0x7C01  # the least magnitude
 
 
+_NAMES = {Op.MAXIMUM: "maxsi", Op.MINIMUM: "minsi"}
+_LAST = {Op.MAXIMUM: MAGNITUDE, Op.MINIMUM: ~MAGNITUDE}
+"""The place of NaN in the order of numbers: at the end that the operation prefers."""
+
+
 def maximum(b: Builder, x: Value, y: Value) -> Value:
-    return _extreme(b, "maxsi", MAGNITUDE, x, y)
+    return of_key(b, best_key(b, Op.MAXIMUM, key(b, Op.MAXIMUM, x), key(b, Op.MAXIMUM, y)))
 
 
 def minimum(b: Builder, x: Value, y: Value) -> Value:
-    return _extreme(b, "minsi", ~MAGNITUDE, x, y)
+    return of_key(b, best_key(b, Op.MINIMUM, key(b, Op.MINIMUM, x), key(b, Op.MINIMUM, y)))
+
+
+def key(b: Builder, op: Op, x: Value) -> Value:
+    """The integer by which numbers are compared for this MAXIMUM or MINIMUM."""
+    return _place(b, encode(b, DType.F16, x), _LAST[op])
+
+
+def best_key(b: Builder, op: Op, x: Value, y: Value) -> Value:
+    return b.binary(_NAMES[op], x, y)
+
+
+def of_key(b: Builder, x: Value) -> Value:
+    """The number of a key."""
+    result = decode(b, DType.F16, _mirrored(b, x))
+    assert not isinstance(result, tuple)
+    return result
 
 
 def clamp(b: Builder, low: Value, x: Value, high: Value) -> Value:
     return minimum(b, maximum(b, x, low), high)
-
-
-def _extreme(b: Builder, name: str, nan: int, x: Value, y: Value) -> Value:
-    """nan: the place of NaN in the order of numbers, at the end that the operation prefers."""
-    places = [_place(b, encode(b, DType.F16, value), nan) for value in (x, y)]
-    result = decode(b, DType.F16, _mirrored(b, b.binary(name, *places)))
-    assert not isinstance(result, tuple)
-    return result
 
 
 def _place(b: Builder, raw: Value, nan: int) -> Value:

@@ -13,6 +13,7 @@ from ..hlo.attributes import Window, WindowDim
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from . import half
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, encode, flatten, parts, unflatten
@@ -294,7 +295,10 @@ class Pool:
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, dtype = self.b, self.node.output.dtype
         # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
-        selects = lone_op(self.node) in (Op.MAXIMUM, Op.MINIMUM)
+        op = lone_op(self.node)
+        selects = op in (Op.MAXIMUM, Op.MINIMUM)
+        keys = op if selects and dtype is DType.F16 and not b.by_element else None  # which accumulators are, then
+        start = start if keys is None else [half.key(b, keys, start[0])]
         unroll = Unroll.VECTORIZED if selects and width < UNROLLED else Unroll.ANY
         slots = [b.alloca(v.type, width, 64) for v in start]
 
@@ -302,7 +306,16 @@ class Pool:
             return b.pointer(slots[k], at, start[k].type)
 
         def read(at: Index) -> Scalar:
-            return unflatten([b.load(place(k, at), v.type, 1) for k, v in enumerate(start)], dtype)
+            values = [b.load(place(k, at), v.type, 1) for k, v in enumerate(start)]
+            return unflatten(values, dtype)
+
+        def joined(old: Scalar, new: Scalar) -> list[Value]:
+            if keys is not None:
+                return [half.best_key(b, keys, flatten(old)[0], half.key(b, keys, flatten(new)[0]))]
+            return flatten(combine(self.e, self.node, [old], [new])[0])
+
+        def closed(value: Scalar) -> Scalar:
+            return value if keys is None else half.of_key(b, flatten(value)[0])
 
         def write(at: Index, values: Sequence[Value]) -> None:
             for k, value in enumerate(values):
@@ -322,9 +335,9 @@ class Pool:
         loops.append(b.open_loop(*slide.positions(b, tap, begin, b.add(begin, width)), unroll=unroll))
         spot[self.column] = slide.element(b, loops[-1].index, tap)
         at = b.sub(loops[-1].index, begin)
-        write(at, flatten(combine(self.e, self.node, [read(at)], [self.e.value(self.node.inputs[0], tuple(spot))])[0]))
+        write(at, joined(read(at), self.e.value(self.node.inputs[0], tuple(spot))))
         for loop in reversed(loops):
             b.close_loop(loop)
         with b.loop(0, width, unroll=unroll) as loop:
             self.index[self.column] = b.add(begin, loop.index)
-            self.e.store(self.result, tuple(self.index), encode(b, dtype, read(loop.index)))
+            self.e.store(self.result, tuple(self.index), encode(b, dtype, closed(read(loop.index))))

@@ -37,6 +37,15 @@ def test_convert(source, target):
     check(module(source, target, "convert(p)", x.size), [x.astype(np.float32).astype(BY_NAME[source].numpy)])
 
 
+@pytest.mark.parametrize("stack", ["evaluator", "legacy", "mlir"])
+@pytest.mark.parametrize("source", ["s32", "u32", "s64", "u64"])
+def test_wide_integers_become_bf16_by_way_of_f32(source, stack):
+    """As XLA's do. One more than halfway between two bf16 is a tie in f32."""
+    x = np.array([0, 1, 255, 257, 2**24 + 2**16 + 1, 2**30 + 2**22 + 1, 2**30 + 2**22 + 2**7], BY_NAME[source].numpy)
+    (out,) = check(module(source, "bf16", "convert(p)", x.size), [x], (stack,))
+    np.testing.assert_array_equal(out.astype(np.float32), [0, 1, 255, 256, 2**24, 2**30, 2**30 + 2**23])
+
+
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
