@@ -1,5 +1,5 @@
-"""Rows of few elements side by side: each lane is of another row, so that a walk over the columns computes many at once.
-One row after the other, much of a vector is idle, and what is computed once a row is scalar.
+"""Rows of few elements side by side: each lane is of another row, so that a walk over the columns computes many at
+once. One row after the other, much of a vector is idle, and what is computed once a row is scalar.
 
 Blocks of rows are transposed through registers into arrays on the stack, column by column, and results back. A row is
 computed in the order of its columns, whichever block it is in. What is left of the rows at the end is copied into a
@@ -22,7 +22,7 @@ from .leaf import Leaf
 from .memory import Pointer, address, load, store
 from .ranges import Steps
 from .reduce import Reducer
-from .registers import FLOAT, HALF, I16, I32, Register, flatten, memory_type, poison, unflatten
+from .registers import FLOAT, HALF, I16, I32, flatten, memory_type
 from .row_graph import Role, RowGraph
 from .rows import RowElemental, Walk, is_flat, plan_walks, wanted
 from .stack import StackArray, alloca
