@@ -134,13 +134,13 @@ def _is_of_row(e: RowElemental, broadcast: Instruction) -> bool:
 def is_light_in_rows(rows: RowGraph, called: Collection[Hashable]) -> bool:
     """Whether all that a kernel computes of elements of rows itself is little and cheap."""
     own = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources and i not in called]
-    return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - _SINGLE for i in own)
+    return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - SINGLE for i in own)
 
 
 LIGHT = 20
 """Operations on the elements of rows."""
 
-_SINGLE = {Op.DIVIDE, Op.SQRT}
+SINGLE = {Op.DIVIDE, Op.SQRT}
 """Expensive operations that are an instruction."""
 
 

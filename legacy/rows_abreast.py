@@ -15,6 +15,7 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
@@ -24,7 +25,7 @@ from .ranges import Steps
 from .reduce import Reducer
 from .registers import FLOAT, HALF, I16, I32, flatten, memory_type
 from .row_graph import Role, RowGraph
-from .rows import RowElemental, Walk, is_flat, plan_walks, wanted
+from .rows import SINGLE, RowElemental, Walk, is_flat, plan_walks, wanted
 from .stack import StackArray, alloca
 
 SHORTEST, LONGEST = 4, 33
@@ -49,8 +50,26 @@ def emit_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: St
         return False
     if any(i not in e.leaves and not i.operands and i.shape.size != 1 for i in _by_row(rows)):
         return False
+    if not _gains(e, leaves, rows):
+        return False
     AbreastRows(e, rows, leaves, lanes).emit(steps)
     return True
+
+
+def _gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
+    """Whether rows one by one take longer: those with functions of elements, unless they are f32 and some vectors of all
+    sizes; others if their end is within 128 bits, and a row is no part of them.
+    """
+    found = {array for array in _in_memory(e, leaves, rows) if array[1] is Role.FULL}
+    sizes = [rows.grid.length * dtype.bytes for dtype, _ in found]
+    full = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources]
+    if any(i.opcode in EXPENSIVE - SINGLE for i in full):
+        return any(size % VECTORS for size in sizes)
+    return any(size > LANE and size % LANE for size in sizes)
+
+
+LANE, VECTORS = 16, 128
+"""Bytes."""
 
 
 def _by_row(rows: RowGraph) -> list[Instruction]:

@@ -14,6 +14,7 @@ from itertools import islice
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Builder, Index, Unroll, Value
@@ -24,7 +25,7 @@ from .memory import DYNAMIC, bytes_of
 from .ranges import Steps, bounds
 from .reduce import Running
 from .row_graph import Role, RowGraph
-from .rows import RowKernel, Walk
+from .rows import ONE_INSTRUCTION, RowKernel, Walk
 from .squares import unpacked
 
 LEAST, MOST = 4, 33
@@ -54,8 +55,25 @@ def emit_abreast(
         return False
     if any(x.writer and x.writer.opcode is Op.REDUCE and role is Role.FULL for x, role in graph.roles.items()):
         return False
+    if not _is_faster(graph, results):
+        return False
     AbreastRows(e, graph, results, in_place, lanes).emit(steps)
     return True
+
+
+def _is_faster(graph: RowGraph, results: Sequence[Buffer]) -> bool:
+    """Whether rows side by side are faster than one by one: with a function of each element, all but those that fill
+    long vectors; with none, those that end within a short vector.
+    """
+    full = [x for x, role in graph.roles.items() if role is Role.FULL]
+    bytes = {graph.length * x.dtype.bytes for x in full if x.writer is None or x in results}
+    if any(x.writer is not None and x.writer.opcode in EXPENSIVE - ONE_INSTRUCTION for x in full):
+        return any(n % FILLED for n in bytes)
+    return any(n > SHORT_VECTOR and n % SHORT_VECTOR for n in bytes)
+
+
+SHORT_VECTOR = 16  # bytes
+FILLED = 128  # bytes of vectors of all lengths that a row fills
 
 
 def _is_taken(x: Buffer, role: Role) -> bool:
