@@ -40,6 +40,7 @@ from .ranges import Steps, elements
 from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
 from .rows import emit_rows, find_rows, is_light_in_rows
+from .rows_abreast import emit_abreast
 from .scratch import Scratch
 from .sort_rows import Target
 from .update import emit_update, is_update
@@ -83,7 +84,8 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
         steps = Steps(request.partition, *e.code.function.args[-2:])
     rows = find_rows(e, leaves)
     if rows is not None:
-        emit_rows(e, leaves, rows, steps)
+        if not emit_abreast(e, leaves, rows, steps):
+            emit_rows(e, leaves, rows, steps)
     else:
         for group in groups_of(e, leaves):
             _emit_group(e, group, steps)

@@ -96,7 +96,7 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         final = columns.close([value for values in found for value in values])
         results.update(zip(carried, regrouped(final, found), strict=True))
     if in_parts:
-        expensive = any(i.opcode in EXPENSIVE for i in _wanted(e, e.rows, step, through=False))
+        expensive = any(i.opcode in EXPENSIVE for i in wanted(e, e.rows, step, through=False))
         sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes, expensive=expensive)
         for registers in sums.steps():
             e.set_column(sums.positions)
@@ -134,13 +134,13 @@ def _is_of_row(e: RowElemental, broadcast: Instruction) -> bool:
 def is_light_in_rows(rows: RowGraph, called: Collection[Hashable]) -> bool:
     """Whether all that a kernel computes of elements of rows itself is little and cheap."""
     own = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources and i not in called]
-    return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - _SINGLE for i in own)
+    return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - SINGLE for i in own)
 
 
 LIGHT = 20
 """Operations on the elements of rows."""
 
-_SINGLE = {Op.DIVIDE, Op.SQRT}
+SINGLE = {Op.DIVIDE, Op.SQRT}
 """Expensive operations that are an instruction."""
 
 
@@ -180,7 +180,7 @@ class RowElemental(Elemental):
 
     def __init__(self, e: Elemental, rows: RowGraph):
         super().__init__(e.code, e.leaves, e.rules, e.scratch)
-        self.rows, self.flat = rows, _is_flat(rows, e)
+        self.rows, self.flat = rows, is_flat(rows, e)
         self.kept: dict[Instruction, StackArray | ReadBack] = {}
         first = rows.first_array
         dims, split = [size for size in first.dims if size != 1], rows.grid.row_dims(first)
@@ -301,7 +301,7 @@ class RowElemental(Elemental):
         return EMIT[instruction.opcode](self.code, instruction, *values)
 
 
-def _is_flat(rows: RowGraph, e: Elemental) -> bool:
+def is_flat(rows: RowGraph, e: Elemental) -> bool:
     """Whether everything is read at the current row and column, so that no multi-dimensional index is needed."""
     for instruction in rows.roles:
         if instruction in e.leaves or not instruction.operands:
@@ -388,9 +388,9 @@ def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph, space: int = 
 
 def _stage(e: Elemental, rows: RowGraph, walks: list[Walk], space: int) -> None:
     """Keep expensive values for later walks that need them. Users are considered before their operands."""
-    wanted = [_wanted(e, rows, step) for step in walks]
+    needs = [wanted(e, rows, step) for step in walks]
     for instruction in reversed(list(rows.roles)):
-        users = [n for n, found in enumerate(wanted) if instruction in found]
+        users = [n for n, found in enumerate(needs) if instruction in found]
         if len(users) < 2 or not _is_dear(e, rows, instruction):
             continue
         size = rows.grid.length * instruction.shape.dtype.bytes
@@ -400,9 +400,9 @@ def _stage(e: Elemental, rows: RowGraph, walks: list[Walk], space: int) -> None:
         walks[users[0]].staged.append(instruction)
         for n in users[1:]:
             walks[n].held.append(instruction)
-            wanted[n] = _wanted(e, rows, walks[n])
+            needs[n] = wanted(e, rows, walks[n])
     for step in walks:
-        needed = _wanted(e, rows, step, through=False)
+        needed = wanted(e, rows, step, through=False)
         step.held = [i for i in dict.fromkeys(step.held) if i in needed]
 
 
@@ -413,7 +413,7 @@ def _is_dear(e: Elemental, rows: RowGraph, instruction: Instruction) -> bool:
     return instruction.opcode in EXPENSIVE or not (cheap or instruction.opcode is Op.GET_TUPLE_ELEMENT)
 
 
-def _wanted(e: Elemental, rows: RowGraph, step: Walk, through: bool = True) -> set[Instruction]:
+def wanted(e: Elemental, rows: RowGraph, step: Walk, through: bool = True) -> set[Instruction]:
     """Values that a walk computes per element; with `through`, also the values that it holds."""
     found: set[Instruction] = set()
     stack = list(step.ends)

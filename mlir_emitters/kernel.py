@@ -50,6 +50,7 @@ from .ranges import Steps, runs
 from .regions import boxes_of, over_boxes
 from .row_graph import row_graph
 from .rows import RowKernel, is_light_in_rows
+from .rows_abreast import emit_abreast
 from .scratch import Scratch
 from .sort_abreast import Abreast, tile_for
 from .transposition import SHORTEST, blocks_take_steps, emit_blocks, pure_transposition
@@ -101,8 +102,8 @@ def emit_kernel(
         rows = row_graph(graph.results)
         if rows is None:
             emit_outputs(e, graph.results, steps)
-        else:
-            RowKernel(e, rows, graph.results, {x.argument for x in graph.operands}).emit(steps)
+        elif not emit_abreast(e, rows, graph.results, in_place := {x.argument for x in graph.operands}, steps):
+            RowKernel(e, rows, graph.results, in_place).emit(steps)
         b.give()
     light = _is_light(graph.results) if rows is None else is_light_in_rows(rows, b.called)
     glue = light and b.shares and not b.walks

@@ -73,11 +73,13 @@ def rounded(e: Elemental, buffer: Buffer, value: Scalar) -> Scalar:
 
 
 class Running:
-    """The loop-carried state of one reduction: the parts of its results, or the accumulators of extremum.py."""
+    """The loop-carried state of one reduction: the parts of its results, or the accumulators of extremum.py, of which
+    there are three for a long row's (`three`).
+    """
 
-    def __init__(self, e: Elemental, node: Node):
+    def __init__(self, e: Elemental, node: Node, three: bool = True):
         self.e, self.node = e, node
-        self.extremum = extremum_of(node) if takes_three(node) else None
+        self.extremum = extremum_of(node) if three and takes_three(node) else None
         self.count = 3 if self.extremum else sum(parts(x.dtype) for x in node.outputs)
 
     def unroll(self, size: int) -> Unroll:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Sequence
 
 from ...hlo.analysis.kernel_forms import ROW_BYTES
 from ...hlo.analysis.rows import Role, assign_roles, common_signature, fits, is_few
+from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE, control_computations
 from ...hlo.opcodes import Op
@@ -33,12 +34,22 @@ SHORT_OF_FUNCTIONS = 32
 FEW = 8
 """Elements of a row, up to which no expensive op is in a row kernel, which takes so few one by one."""
 
+MANY, ABREAST = 64, (4, 31)
+"""Rows from which on, and elements of a row with which, kernels with functions of floats compute many rows at once."""
+
+_ABREAST = {DType.BF16, DType.F16, DType.F32, DType.PRED}
+
 _BARE = (ELEMENTWISE | {Op.BROADCAST, Op.REDUCE, Op.IOTA, Op.SLICE}) - {Op.COPY, Op.STOCHASTIC_CONVERT}
 _FUNCTIONS = EXPENSIVE - {Op.DIVIDE, Op.REMAINDER, Op.SQRT, Op.RSQRT}
 _WITHIN = _BARE | {
     *(Op.BITCAST, Op.CONCATENATE, Op.CONSTANT, Op.COPY, Op.DYNAMIC_SLICE, Op.GET_TUPLE_ELEMENT, Op.PAD, Op.PARAMETER),
     *(Op.RESHAPE, Op.TRANSPOSE),
 }
+
+_HERE = (_BARE - {Op.IOTA, Op.SLICE}) | {
+    *(Op.BITCAST, Op.CONSTANT, Op.COPY, Op.GET_TUPLE_ELEMENT, Op.PARAMETER, Op.RESHAPE)
+}
+"""What reads its operands at the current row and column only."""
 
 
 def fuse_rows(module: Module) -> Module:
@@ -98,16 +109,31 @@ class RowForm:
     def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
         if self.count < 4 and self.count * self.length > SPLIT:
             return False
+        if not self._are_abreast(units) and not self._are_worth_it(units):
+            return False
+        return not any(
+            u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES for u in inner if self._is_full(u)
+        )
+
+    def _are_worth_it(self, units: Sequence[Unit]) -> bool:
+        """Whether expensive ops are as fast in a kernel that computes one row after the other."""
         if self.length <= FEW and any(u.expensive for u in units):
             return False
         on_results = [u for u in units if u.expensive and not self._is_full(u)]
         if on_results and self.length < SHORT:
             return False
-        if self.length <= SHORT_OF_FUNCTIONS and any(m.opcode in _FUNCTIONS for u in on_results for m in u.inside):
+        functions = any(m.opcode in _FUNCTIONS for u in on_results for m in u.inside)
+        return not functions or self.length > SHORT_OF_FUNCTIONS
+
+    def _are_abreast(self, units: Sequence[Unit]) -> bool:
+        """Whether a kernel computes many rows at once: then it loses nothing by what is expensive."""
+        if self.count < MANY or not ABREAST[0] <= self.length <= ABREAST[1]:
             return False
-        return not any(
-            u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES for u in inner if self._is_full(u)
-        )
+        members = [m for u in units for m in u.inside]
+        arrays = [i for m in members for i in (m, *m.operands) if i.shape.is_array and self.keeps(i.shape, Role.FULL)]
+        if not any(i.opcode in _FUNCTIONS for i in arrays):
+            return False
+        return all(m.opcode in _HERE for m in members) and all(i.shape.dtype in _ABREAST for i in arrays)
 
     def _is_full(self, unit: Unit) -> bool:
         return unit.root.shape.is_array and self.keeps(unit.root.shape, Role.FULL)
