@@ -57,8 +57,8 @@ def emit_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: St
 
 
 def _gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
-    """Whether rows one by one take longer: those with functions of elements, unless they are f32 and some vectors of all
-    sizes; others if their end is within 128 bits, and a row is no part of them.
+    """Whether rows one by one take longer: those with functions of elements, unless they are f32 and whole vectors of
+    all sizes; others if their end is within 128 bits, and a row is no part of them.
     """
     found = {array for array in _in_memory(e, leaves, rows) if array[1] is Role.FULL}
     sizes = [rows.grid.length * dtype.bytes for dtype, _ in found]

@@ -45,6 +45,9 @@ BLOCK = 1024  # results accumulated together: a page of f32 of each row
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
+NARROW = (
+    2 * UNROLLABLE
+)  # columns up to which ROWS of sums are read together: SUMMED_ROWS took twice the time from memory
 LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
 SMALL = 1 << 16  # elements: it does not matter how long those of few columns take
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
@@ -139,7 +142,8 @@ class Accumulators:
         """Keep totals in f64 of the accumulators of `size` columns, which are float sums."""
         if not self.totals:
             self.totals = [
-                Totals(self.b, self.block, component_type(self.b, dtype), True, parts(dtype)) for _, dtype in self.slots
+                Totals(self.b, self.block, component_type(self.b, dtype), True, parts(dtype), UNROLLABLE)
+                for _, dtype in self.slots
             ]
         for totals in self.totals:
             totals.clear(size)
@@ -208,7 +212,8 @@ class ColumnReduction:
         best = all(slots.extremum for slots in self.accumulators)
         read = [x for node in nodes for x in operands_of(node)]
         self.ahead = streams(read, operand) if self.width >= LEAST_PIECES and not cheap else []
-        self.together = SUMMED_ROWS if cheap or (best and not self.ahead) else ROWS
+        self.narrow = cheap and UNROLLABLE < self.width <= NARROW
+        self.together = SUMMED_ROWS if (cheap or (best and not self.ahead)) and not self.narrow else ROWS
         self.count = count = math.prod(operand.dims[d] for d in self.rows)
         many = count > FEW * SHORT * self.together  # chains: their errors cancel out
         self.limit = (SHORT if many else SHORT // 2) * self.together
@@ -220,7 +225,7 @@ class ColumnReduction:
         if len(self.nodes) == 1 and emit_columns_of_run(self.e, self.node, self.finish, within, steps):
             return
         known = all(is_sum or held.extremum for is_sum, held in zip(self.sums, self.accumulators, strict=True))
-        b.lean = known and (self.width >= LEAST_PIECES or self.node.inputs[0].shape.size <= SMALL)
+        b.lean = known and (self.width >= LEAST_PIECES or self.narrow or self.node.inputs[0].shape.size <= SMALL)
         b.walks = True
         index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
         loops: list[Loop] = []
@@ -315,8 +320,10 @@ class ColumnReduction:
             self.finish(kept)
 
     def _over(self, size: int, otherwise: Unroll = Unroll.ANY) -> Unroll:
-        """Of a loop over columns. After few passes accumulators are in memory anyway, and copies are only code."""
-        return Unroll.NONE if self.b.lean and size > UNROLLABLE else otherwise
+        """Of a loop over columns. After few passes accumulators are in memory anyway, and copies are only code;
+        but pairs of lines, which LLVM reads together where it may unroll, come faster from memory.
+        """
+        return Unroll.NONE if self.b.lean and not self.narrow and size > UNROLLABLE else otherwise
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""

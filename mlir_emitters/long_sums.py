@@ -355,11 +355,11 @@ class Totals:
     """Totals of chains side by side, for a run of places on the stack.
 
     block: the number of places; parts: the chains of a place, each `block` after the one before. chain: their type;
-    wide: whether they are added so often that totals are f64.
+    wide: whether they are added so often that totals are f64. most: chains that may stay in registers.
     """
 
-    def __init__(self, b: Builder, block: int, chain: ir.Type, wide: bool, parts: int = 1):
-        self.b, self.chain = b, chain
+    def __init__(self, b: Builder, block: int, chain: ir.Type, wide: bool, parts: int = 1, most: int = IN_REGISTERS):
+        self.b, self.chain, self.most = b, chain, most
         self.starts = [k * block for k in range(parts)]
         self.type = b.types.f64 if wide else chain
         self.space = b.alloca(self.type, block * parts, 64)
@@ -389,7 +389,7 @@ class Totals:
         Chains that fit in registers stay there if no loop around them is left.
         """
         whole = count - count % RUN
-        if whole > IN_REGISTERS:
+        if whole > self.most:
             with self.b.loop(0, whole, RUN, unroll=Unroll.DONE) as loop:
                 yield loop.index, RUN
         else:

@@ -219,7 +219,7 @@ class RowSort(Runs):
         if either:
             return lanes
         branch = b.branch(moved, [])
-        with branch.side(0), b.loop(0, self.length) as loop:
+        with branch.side(0), b.loop(0, self.length, unroll=Unroll.LEAN) as loop:  # memory takes the time
             for lane, target in zip(lanes, home, strict=True):
                 target.write(b, loop.index, lane.read(b, loop.index))
         with branch.side(1):

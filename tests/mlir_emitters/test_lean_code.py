@@ -121,3 +121,25 @@ ENTRY e { x = f32[4096,8] parameter(0)
   ROOT r = f32[8] reduce(p, zero), dimensions={0}, to_apply=add }"""
     assert "followupVectorized" in emitted(lines)
     assert "fadd contract <8 x float>" in emitted(lines, optimized=True)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 4), (128, 4), (200, 8)])
+def test_few_rows_of_narrow_columns_are_added_together(columns, rows):
+    """Eight rows of a narrow array took twice the time from memory, and a third longer to compile."""
+    lines = f"""add {{ x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }}
+ENTRY e {{ p = f32[64,512,{columns}] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[64,{columns}] reduce(p, z), dimensions={{1}}, to_apply=add }}"""
+    module = pipeline.optimize(parse_module(f"HloModule m\n{lines}"))
+    made = emitter("mlir").emit(plan(module).emitted, FIXED)
+    bodies = re.split(r"\bbr label\b", made.llvm_ir)
+    assert max(len(re.findall(r" = load float,", body)) for body in bodies) == rows + 1
+    assert bool(made.lean) == (columns <= 128)
+
+
+def test_a_sorted_row_is_copied_back_one_vector_at_a_time():
+    lines = "ENTRY e { p = f32[262144] parameter(0)\n ROOT r = f32[262144] sort(p), dimensions={0}, to_apply=less }"
+    less = "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT c = pred[] compare(x, y), direction=LT }\n"
+    assert len(re.findall(r"store <16 x float>", emitted(less + lines, optimized=True))) == 1
