@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from . import half
 from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental
-from .elements import encode, flatten, unflatten
+from .elements import Scalar, encode, flatten, unflatten
 from .graph import Buffer, Node
 from .reduce_window import Pool, combine, lone_op, slides_of
 from .windows import maximum, minimum
@@ -44,10 +46,14 @@ class LinePool(Pool):
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         super().__init__(e, node, result)
         self.slide = self.slides[self.column]
+        op = lone_op(node)
+        comparing = op in (Op.MAXIMUM, Op.MINIMUM) and result.dtype is DType.F16 and not self.b.by_element
+        self.keys = op if comparing else None  # of the integers that are compared instead
         self.deep = any(s.window > 1 for d, s in enumerate(self.slides) if d != self.column)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, stride = self.b, self.slide.stride
+        start = self.opened(unflatten([*start], self.node.output.dtype))
         each = width + (self.slide.window - 1) // stride  # elements of a lane
         line = [b.alloca(v.type, each * stride, 64) for v in start]
         self.join_rows(line, b.mul(begin, stride), each * stride, start)
@@ -59,12 +65,12 @@ class LinePool(Pool):
                 for k, lane in enumerate(lanes):
                     self.put(lane, loop.index, self.get(line, b.add(first, k), start))
         with b.loop(0, width, unroll=Unroll.VECTORIZED) as loop:
-            value = unflatten([*start], self.node.output.dtype)
+            values = [*start]
             for tap in range(self.slide.window):
-                met = self.get(lanes[tap % stride], b.add(loop.index, tap // stride), start)
-                (value,) = combine(self.e, self.node, [value], [unflatten(met, self.node.output.dtype)])
+                values = self.joined(values, self.get(lanes[tap % stride], b.add(loop.index, tap // stride), start))
             self.index[self.column] = b.add(begin, loop.index)
-            self.e.store(self.result, tuple(self.index), encode(b, self.node.output.dtype, value))
+            result = self.closed(values)
+            self.e.store(self.result, tuple(self.index), encode(b, self.node.output.dtype, result))
 
     def join_rows(self, line: Sequence[Value], begin: Index, length: int, start: Sequence[Value]) -> None:
         """Combine all rows under the windows into the line, which begins `low` before column `begin`."""
@@ -83,14 +89,27 @@ class LinePool(Pool):
                 spot[d] = slide.element(b, self.index[d], loops[-1].index)
         loops.append(b.open_loop(lower, upper))
         spot[self.column] = b.add(loops[-1].index, -low)
-        element = self.e.value(self.node.inputs[0], tuple(spot))
+        element = self.opened(self.e.value(self.node.inputs[0], tuple(spot)))
         at = b.sub(loops[-1].index, begin)
         if self.deep:
-            before = unflatten(self.get(line, at, start), self.node.output.dtype)
-            (element,) = combine(self.e, self.node, [before], [element])
-        self.put(line, at, flatten(element))
+            element = self.joined(self.get(line, at, start), element)
+        self.put(line, at, element)
         for loop in reversed(loops):
             b.close_loop(loop)
+
+    def opened(self, value: Scalar) -> list[Value]:
+        """An element as it is on a line."""
+        return flatten(value) if self.keys is None else [half.key(self.b, self.keys, flatten(value)[0])]
+
+    def joined(self, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
+        """The combination of two elements as they are on a line."""
+        if self.keys is not None:
+            return [half.best_key(self.b, self.keys, old[0], new[0])]
+        both = ([unflatten([*x], self.node.output.dtype)] for x in (old, new))
+        return flatten(combine(self.e, self.node, *both)[0])
+
+    def closed(self, values: list[Value]) -> Scalar:
+        return unflatten(values, self.node.output.dtype) if self.keys is None else half.of_key(self.b, values[0])
 
     def neutral(self, start: Sequence[Value]) -> Sequence[Value]:
         """What changes nothing: the initial value, if it may be met again; or −0.0, or the integer 0."""

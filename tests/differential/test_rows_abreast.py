@@ -14,11 +14,17 @@ from ...passes.pipeline import optimize as optimize_module
 from ...planning import partition
 from ...planning.planner import plan
 from ..support.check import check
-from .test_threads import check_ranges_alone, check_threads, number_of_threads  # noqa: F401  # a fixture
+from ..support.ranges import check_ranges_alone, check_threads, number_of_threads
 
 WIDE = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512bw,+avx512vl,+fma", 512), False)
 SHORT = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v3", "+avx2,+fma", 256), ranges=False)
 BOTH = pytest.mark.parametrize("cpu", ["host", "x86-64-v3"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def restored_threads():
+    with number_of_threads():
+        yield
 
 
 def program(dtype: str, rows: int, length: int, lines: str, parameters: tuple[str, ...] = (), header: str = "") -> str:
