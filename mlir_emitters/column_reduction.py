@@ -45,9 +45,7 @@ BLOCK = 1024  # results accumulated together: a page of f32 of each row
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
-NARROW = (
-    2 * UNROLLABLE
-)  # columns up to which ROWS of sums are read together: SUMMED_ROWS took twice the time from memory
+NARROW = 2 * UNROLLABLE  # columns up to which ROWS of sums are read together: more took twice the time from memory
 LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
 SMALL = 1 << 16  # elements: it does not matter how long those of few columns take
 LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors

@@ -90,7 +90,7 @@ add { x = f32[] parameter(0)
 ENTRY e { p = f32[700,SIZE] parameter(0)
   zero = f32[] constant(0)
   ROOT r = f32[SIZE] reduce(p, zero), dimensions={0}, to_apply=add }"""
-    lean = [bool(emitted(columns.replace("SIZE", size), stack, HOST).lean) for size in ("1024", "100")]
+    lean = [bool(emitted(columns.replace("SIZE", size), stack, HOST).lean) for size in ("1024", "200")]
     assert lean == [True, False]
 
 
