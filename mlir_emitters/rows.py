@@ -273,7 +273,8 @@ class RowKernel(Elemental):
         buffer, index, raw = request
         if buffer in self.graph.roles and buffer.writer is not None and buffer.writer.opcode in PASSED:
             source, role = self.graph.sources(buffer)[0]
-            if role is not None and index == self.place(buffer):
+            known = self.b.recall((buffer, index, not raw)) is not None
+            if role is not None and not known and index == self.place(buffer):
                 made = yield source, self.place(source), raw
                 self.b.remember(request, made)
                 return made

@@ -52,6 +52,20 @@ SOFTMAX = """m = R reduce(p0, z), dimensions={1}, to_apply=g
   u = S broadcast(t), dimensions={0}
   ROOT r = S divide(e, u)"""
 
+LOG_SOFTMAX = """m = R reduce(p0, z), dimensions={1}, to_apply=g
+  b = S broadcast(m), dimensions={0}
+  d = S subtract(p0, b)
+  e = S exponential(d)
+  w = W convert(e)
+  v = V reduce(w, o), dimensions={1}, to_apply=f
+  t = R convert(v)
+  k = dtype[ROWS,1] reshape(t)
+  l = dtype[ROWS,1] log(k)
+  h = R reshape(l)
+  u = S broadcast(h), dimensions={0}
+  ROOT r = S subtract(d, u)"""
+"""As JAX writes it: the sums keep a dimension of one element."""
+
 NORM = """w = W convert(p0)
   q = W multiply(w, w)
   v = V reduce(q, o), dimensions={1}, to_apply=f
@@ -75,6 +89,11 @@ CENTRED = """v = f32[ROWS] reduce(p0, o), dimensions={1}, to_apply=f
   w = V reduce(h, o), dimensions={1}, to_apply=f
   ROOT r = (S, R, R) tuple(h, m, w)"""
 
+
+def log_softmax(dtype: str, rows: int) -> str:
+    return LOG_SOFTMAX.replace("dtype", dtype).replace("ROWS", str(rows))
+
+
 SHAPES = [(32, 10), (31, 10), (16, 4), (17, 5), (50, 12), (100, 20), (65, 33), (70, 16)]
 
 
@@ -83,6 +102,13 @@ SHAPES = [(32, 10), (31, 10), (16, 4), (17, 5), (50, 12), (100, 20), (65, 33), (
 @pytest.mark.parametrize("rows, length", SHAPES)
 def test_softmax(rows: int, length: int, dtype: str, cpu):
     check(program(dtype, rows, length, SOFTMAX))
+
+
+@BOTH
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("rows, length", SHAPES)
+def test_log_softmax(rows: int, length: int, dtype: str, cpu):
+    check(program(dtype, rows, length, log_softmax(dtype, rows)))
 
 
 @BOTH
@@ -136,8 +162,9 @@ def test_ranges_of_any_rows(dtype: str, lines: str, parameters: tuple[str, ...],
 @pytest.mark.parametrize("options, lanes", [(WIDE, 16), (SHORT, 8)], ids=["512 bits", "256 bits"])
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 @pytest.mark.parametrize("length", [9, 10, 12, 20, 33])
-def test_all_that_is_computed_is_whole_vectors(length: int, dtype: str, options: EmitOptions, lanes: int, stack: str):
-    module = optimize_module(parse_module(program(dtype, 1000, length, SOFTMAX)))
+@pytest.mark.parametrize("of", [lambda *_: SOFTMAX, log_softmax], ids=["softmax", "log-softmax"])
+def test_all_that_is_computed_is_whole_vectors(length, dtype, options, lanes, stack, of):
+    module = optimize_module(parse_module(program(dtype, 1000, length, of(dtype, 1000))))
     made = optimize(emitter(stack).emit(plan(module).emitted, options).llvm_ir, options)
     computed = set(re.findall(r"= f(?:sub|mul|add|div) (?:reassoc |contract )*(<\d+ x float>|float)", made))
     assert computed == {f"<{lanes} x float>"}
