@@ -15,7 +15,7 @@ from .elemental import Elemental, Index
 from .memory import Pointer, store
 from .pool_phases import PhasedPool, by_phases
 from .ranges import Steps, column_blocks
-from .reduce_window import BLOCK, axes_of, combine
+from .reduce_window import BLOCK, axes_of, combine, open_rows
 from .stack import StackArray
 
 
@@ -81,12 +81,7 @@ def _pool_block(
 ) -> None:
     """Combine all elements in the windows of `width` results into their values on the stack."""
     code, source, axes = e.code, instruction.operands[0], axes_of(instruction)
-    places: list[IndexValue] = [0] * len(axes)
-    loops = []
-    for d, axis in enumerate(axes):
-        if d != column:
-            loops.append(code.range(*axis.taps(code, positions[d])))
-            places[d] = axis.place(code, positions[d], loops[-1].index)
+    loops, places = open_rows(code, axes, column, positions)
     axis = axes[column]
     tap = code.loop(axis.window)
     block = axis.positions(code, tap.index, (start, code.add(start, width)))

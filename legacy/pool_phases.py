@@ -17,7 +17,7 @@ from ..hlo.opcodes import Op
 from .builder import IndexValue, over_columns
 from .elemental import Elemental, Index
 from .memory import Pointer, store
-from .reduce_window import axes_of, combine
+from .reduce_window import axes_of, combine, open_rows
 from .registers import Register, flatten, unflatten
 from .stack import StackArray
 from .windows import Axis
@@ -62,12 +62,7 @@ class PhasedPool:
         """Compute and store the results from `start` on along the fastest dimension."""
         code, instruction, count = self.code, self.instruction, width + self.more
         self._fill(start, count)
-        places: list[IndexValue] = [0] * len(self.axes)
-        loops = []
-        for d, axis in enumerate(self.axes):
-            if d != self.column:
-                loops.append(code.range(*axis.taps(code, positions[d])))
-                places[d] = axis.place(code, positions[d], loops[-1].index)
+        loops, places = open_rows(code, self.axes, self.column, positions)
         self._row(places, start, count)
         for loop in reversed(loops):
             loop.close()

@@ -10,7 +10,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
-from .builder import Code, IndexValue
+from .builder import Code, IndexValue, Loop, Once, Range
 from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, store
 from .ranges import Steps, column_blocks, columns_fit, loops_over
@@ -47,6 +47,19 @@ def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Reads
         for loop in reversed(loops):
             values = loop.close(values)
     return tuple(values) if instruction.shape.is_tuple else values[0]
+
+
+def open_rows(
+    code: Code, axes: Sequence[Axis], column: int, positions: Sequence[IndexValue]
+) -> tuple[list[Loop | Once | Range], list[IndexValue]]:
+    """Open loops over the rows of the input under a block of windows along `column`: the loops, and the positions."""
+    loops: list[Loop | Once | Range] = []
+    places: list[IndexValue] = [0] * len(axes)
+    for d, axis in enumerate(axes):
+        if d != column:
+            loops.append(code.range(*axis.taps(code, positions[d])))
+            places[d] = axis.place(code, positions[d], loops[-1].index)
+    return loops, places
 
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE_WINDOW: reduce_window}

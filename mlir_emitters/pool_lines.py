@@ -2,7 +2,7 @@
 
 All rows under a tile of windows are combined into one line on the stack, each by one loop along memory; what lies in
 the padding keeps the operation's neutral value. The windows along memory are then combined from the line. Where they
-are strides apart, one loop deals it out to as many lanes first, whose neighbours belong to neighbouring windows.
+are strides apart, one loop splits it into as many lanes first, whose neighbours belong to neighbouring windows.
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from . import half
-from .builder import Index, Loop, Unroll, Value
+from .builder import Index, Unroll, Value
 from .elemental import Elemental
-from .elements import Scalar, encode, flatten, unflatten
 from .graph import Buffer, Node
-from .reduce_window import Pool, combine, lone_op, slides_of
+from .reduce_window import Pool, lone_op, slides_of
 from .windows import maximum, minimum
 
-LANES = 5
-"""From so many lanes on, dealing a line out takes longer than it saves."""
+LANES = 4
+"""Largest stride. With more lanes, splitting a line into them takes longer than it saves."""
 
 TAPS = 20
 """Window positions whose reads are written out one by one, at most."""
@@ -37,7 +34,7 @@ def has_lines(node: Node) -> bool:
     slide = slides[column]
     if (slide.gap, slide.spread) != (1, 1) or not max(2, slide.stride) <= slide.window <= TAPS:
         return False
-    return slide.stride < LANES and lone_op(node) in {Op.ADD, *IDEMPOTENT}
+    return slide.stride <= LANES and lone_op(node) in {Op.ADD, *IDEMPOTENT}
 
 
 class LinePool(Pool):
@@ -46,14 +43,11 @@ class LinePool(Pool):
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         super().__init__(e, node, result)
         self.slide = self.slides[self.column]
-        op = lone_op(node)
-        comparing = op in (Op.MAXIMUM, Op.MINIMUM) and result.dtype is DType.F16 and not self.b.by_element
-        self.keys = op if comparing else None  # of the integers that are compared instead
         self.deep = any(s.window > 1 for d, s in enumerate(self.slides) if d != self.column)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, stride = self.b, self.slide.stride
-        start = self.opened(unflatten([*start], self.node.output.dtype))
+        start = self.opened(start)
         each = width + (self.slide.window - 1) // stride  # elements of a lane
         line = [b.alloca(v.type, each * stride, 64) for v in start]
         self.join_rows(line, b.mul(begin, stride), each * stride, start)
@@ -68,9 +62,7 @@ class LinePool(Pool):
             values = [*start]
             for tap in range(self.slide.window):
                 values = self.joined(values, self.get(lanes[tap % stride], b.add(loop.index, tap // stride), start))
-            self.index[self.column] = b.add(begin, loop.index)
-            result = self.closed(values)
-            self.e.store(self.result, tuple(self.index), encode(b, self.node.output.dtype, result))
+            self.write(b.add(begin, loop.index), values)
 
     def join_rows(self, line: Sequence[Value], begin: Index, length: int, start: Sequence[Value]) -> None:
         """Combine all rows under the windows into the line, which begins `low` before column `begin`."""
@@ -81,15 +73,10 @@ class LinePool(Pool):
         for first, last in [(0, length)] if self.deep else [(0, ends[0]), (ends[1], length)]:
             with b.loop(first, last) as loop:
                 self.put(line, loop.index, self.neutral(start))
-        loops: list[Loop] = []
-        spot: list[Index] = [0] * len(self.slides)
-        for d, slide in enumerate(self.slides):
-            if d != self.column:
-                loops.append(b.open_loop(*slide.taps(b, self.index[d])))
-                spot[d] = slide.element(b, self.index[d], loops[-1].index)
+        loops, spot = self.open_rows()
         loops.append(b.open_loop(lower, upper))
         spot[self.column] = b.add(loops[-1].index, -low)
-        element = self.opened(self.e.value(self.node.inputs[0], tuple(spot)))
+        element = self.element(spot)
         at = b.sub(loops[-1].index, begin)
         if self.deep:
             element = self.joined(self.get(line, at, start), element)
@@ -97,30 +84,9 @@ class LinePool(Pool):
         for loop in reversed(loops):
             b.close_loop(loop)
 
-    def opened(self, value: Scalar) -> list[Value]:
-        """An element as it is on a line."""
-        return flatten(value) if self.keys is None else [half.key(self.b, self.keys, flatten(value)[0])]
-
-    def joined(self, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
-        """The combination of two elements as they are on a line."""
-        if self.keys is not None:
-            return [half.best_key(self.b, self.keys, old[0], new[0])]
-        both = ([unflatten([*x], self.node.output.dtype)] for x in (old, new))
-        return flatten(combine(self.e, self.node, *both)[0])
-
-    def closed(self, values: list[Value]) -> Scalar:
-        return unflatten(values, self.node.output.dtype) if self.keys is None else half.of_key(self.b, values[0])
-
     def neutral(self, start: Sequence[Value]) -> Sequence[Value]:
         """What changes nothing: the initial value, if it may be met again; or −0.0, or the integer 0."""
         if lone_op(self.node) in IDEMPOTENT:
             return start
         floating = self.node.output.dtype.is_float or self.node.output.dtype.is_complex
         return [self.b.number(np.float32(-0.0) if floating else np.int32(0), v.type) for v in start]
-
-    def get(self, line: Sequence[Value], at: Index, like: Sequence[Value]) -> list[Value]:
-        return [self.b.load(self.b.pointer(x, at, v.type), v.type, 1) for x, v in zip(line, like, strict=True)]
-
-    def put(self, line: Sequence[Value], at: Index, values: Sequence[Value]) -> None:
-        for x, value in zip(line, values, strict=True):
-            self.b.store(value, self.b.pointer(x, at, value.type), 1)

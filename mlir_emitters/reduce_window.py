@@ -277,6 +277,10 @@ class Pool:
         self.e, self.b, self.node, self.result, self.slides = e, e.b, node, result, slides_of(node)
         self.column = result.shape.minor_to_major[0]
         self.index: list[Index] = [0] * len(result.dims)
+        op = lone_op(node)
+        self.selects = op in (Op.MAXIMUM, Op.MINIMUM)
+        by_key = self.selects and node.output.dtype is DType.F16 and not self.b.by_element
+        self.keys = op if by_key else None  # f16 is compared by integers, which accumulators are, then
 
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.result.dims
@@ -293,51 +297,61 @@ class Pool:
                 self.tile(start, whole, dims[self.column] - whole)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
-        b, dtype = self.b, self.node.output.dtype
+        b = self.b
         # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
-        op = lone_op(self.node)
-        selects = op in (Op.MAXIMUM, Op.MINIMUM)
-        keys = op if selects and dtype is DType.F16 and not b.by_element else None  # which accumulators are, then
-        start = start if keys is None else [half.key(b, keys, start[0])]
-        unroll = Unroll.VECTORIZED if selects and width < UNROLLED else Unroll.ANY
+        unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED else Unroll.ANY
+        start = self.opened(start)
         slots = [b.alloca(v.type, width, 64) for v in start]
-
-        def place(k: int, at: Index) -> Value:
-            return b.pointer(slots[k], at, start[k].type)
-
-        def read(at: Index) -> Scalar:
-            values = [b.load(place(k, at), v.type, 1) for k, v in enumerate(start)]
-            return unflatten(values, dtype)
-
-        def joined(old: Scalar, new: Scalar) -> list[Value]:
-            if keys is not None:
-                return [half.best_key(b, keys, flatten(old)[0], half.key(b, keys, flatten(new)[0]))]
-            return flatten(combine(self.e, self.node, [old], [new])[0])
-
-        def closed(value: Scalar) -> Scalar:
-            return value if keys is None else half.of_key(b, flatten(value)[0])
-
-        def write(at: Index, values: Sequence[Value]) -> None:
-            for k, value in enumerate(values):
-                b.store(value, place(k, at), 1)
-
         with b.loop(0, width, unroll=unroll) as loop:
-            write(loop.index, start)
-        loops: list[Loop] = []
-        spot: list[Index] = [0] * len(self.slides)
-        for d, slide in enumerate(self.slides):
-            if d != self.column:
-                loops.append(b.open_loop(*slide.taps(b, self.index[d])))
-                spot[d] = slide.element(b, self.index[d], loops[-1].index)
+            self.put(slots, loop.index, start)
+        loops, spot = self.open_rows()
         slide = self.slides[self.column]
         loops.append(b.open_loop(0, slide.window))
         tap = loops[-1].index
         loops.append(b.open_loop(*slide.positions(b, tap, begin, b.add(begin, width)), unroll=unroll))
         spot[self.column] = slide.element(b, loops[-1].index, tap)
         at = b.sub(loops[-1].index, begin)
-        write(at, joined(read(at), self.e.value(self.node.inputs[0], tuple(spot))))
+        self.put(slots, at, self.joined(self.get(slots, at, start), self.element(spot)))
         for loop in reversed(loops):
             b.close_loop(loop)
         with b.loop(0, width, unroll=unroll) as loop:
-            self.index[self.column] = b.add(begin, loop.index)
-            self.e.store(self.result, tuple(self.index), encode(b, dtype, closed(read(loop.index))))
+            self.write(b.add(begin, loop.index), self.get(slots, loop.index, start))
+
+    def open_rows(self) -> tuple[list[Loop], list[Index]]:
+        """Open loops over the rows of the input under a tile: the loops, and their positions in the input."""
+        loops: list[Loop] = []
+        spot: list[Index] = [0] * len(self.slides)
+        for d, slide in enumerate(self.slides):
+            if d != self.column:
+                loops.append(self.b.open_loop(*slide.taps(self.b, self.index[d])))
+                spot[d] = slide.element(self.b, self.index[d], loops[-1].index)
+        return loops, spot
+
+    # Accumulators: the parts of an element, or the key of one ---------------------------------------------------------
+
+    def element(self, spot: Sequence[Index]) -> list[Value]:
+        return self.opened(flatten(self.e.value(self.node.inputs[0], tuple(spot))))
+
+    def opened(self, values: Sequence[Value]) -> list[Value]:
+        return [*values] if self.keys is None else [half.key(self.b, self.keys, values[0])]
+
+    def joined(self, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
+        """The combination of two accumulators."""
+        if self.keys is not None:
+            return [half.best_key(self.b, self.keys, old[0], new[0])]
+        both = ([unflatten([*x], self.node.output.dtype)] for x in (old, new))
+        return flatten(combine(self.e, self.node, *both)[0])
+
+    def write(self, position: Index, values: list[Value]) -> None:
+        """Store the result at a position along the fastest dimension."""
+        b, dtype = self.b, self.node.output.dtype
+        self.index[self.column] = position
+        value = unflatten(values, dtype) if self.keys is None else half.of_key(b, values[0])
+        self.e.store(self.result, tuple(self.index), encode(b, dtype, value))
+
+    def get(self, slots: Sequence[Value], at: Index, like: Sequence[Value]) -> list[Value]:
+        return [self.b.load(self.b.pointer(x, at, v.type), v.type, 1) for x, v in zip(slots, like, strict=True)]
+
+    def put(self, slots: Sequence[Value], at: Index, values: Sequence[Value]) -> None:
+        for x, value in zip(slots, values, strict=True):
+            self.b.store(value, self.b.pointer(x, at, value.type), 1)

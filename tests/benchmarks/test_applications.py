@@ -2,8 +2,9 @@
 
 import pytest
 
-from ...benchmarks import applications, op_shapes
+from ...benchmarks import applications
 from ..support.check import check
+from ..support.sweeps import check_command
 
 GROWING = {
     "gru",
@@ -30,11 +31,4 @@ def test_values(name):
 
 
 def test_the_command_takes_its_own_programs(monkeypatch, capsys):
-    seen = []
-    times = {"xla": 100.0, "legacy": 90.0, "mlir": 210.0}
-    monkeypatch.setattr(op_shapes, "measure", lambda *given: seen.append(given[-1]) or times)
-    monkeypatch.setattr(op_shapes, "installed", lambda: True)
-    monkeypatch.setitem(applications.PROGRAMS, "blur", lambda: "")
-    assert applications.main(["--only", "^blur$", "--threads", "1"]) == 1
-    assert "1 programs, 1 above 2 times XLA's time" in capsys.readouterr().out
-    assert seen == [256]
+    check_command(applications, "blur", monkeypatch, capsys)

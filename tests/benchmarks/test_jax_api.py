@@ -4,8 +4,9 @@ import zlib
 
 import pytest
 
-from ...benchmarks import jax_api, op_shapes
+from ...benchmarks import jax_api
 from ..support.check import check
+from ..support.sweeps import check_command
 
 GROWING = {"adam", "ndimage.map_coordinates", "special.logsumexp"}
 """Drawn numbers let a rounding grow: a difference of near numbers, below a root or beside a floor."""
@@ -29,11 +30,4 @@ def test_values(name):
 
 
 def test_the_command_takes_its_own_programs(monkeypatch, capsys):
-    seen = []
-    times = {"xla": 100.0, "legacy": 90.0, "mlir": 210.0}
-    monkeypatch.setattr(op_shapes, "measure", lambda *given: seen.append(given[-1]) or times)
-    monkeypatch.setattr(op_shapes, "installed", lambda: True)
-    monkeypatch.setitem(jax_api.PROGRAMS, "interp", lambda: "")
-    assert jax_api.main(["--only", "^interp$", "--threads", "1"]) == 1
-    assert "1 programs, 1 above 2 times XLA's time" in capsys.readouterr().out
-    assert seen == [256]
+    check_command(jax_api, "interp", monkeypatch, capsys)

@@ -42,27 +42,22 @@ def program(dtype: str, rows: int, length: int, lines: str, parameters: tuple[st
     return f"HloModule m{header}\n{regions}\nENTRY e {{\n  {body}\n}}\n"
 
 
-SOFTMAX = """m = R reduce(p0, z), dimensions={1}, to_apply=g
+SUMS_OF_EXPONENTIALS = """m = R reduce(p0, z), dimensions={1}, to_apply=g
   b = S broadcast(m), dimensions={0}
   d = S subtract(p0, b)
   e = S exponential(d)
   w = W convert(e)
   v = V reduce(w, o), dimensions={1}, to_apply=f
   t = R convert(v)
-  u = S broadcast(t), dimensions={0}
+  """
+
+SOFTMAX = f"""{SUMS_OF_EXPONENTIALS}u = S broadcast(t), dimensions={{0}}
   ROOT r = S divide(e, u)"""
 
-LOG_SOFTMAX = """m = R reduce(p0, z), dimensions={1}, to_apply=g
-  b = S broadcast(m), dimensions={0}
-  d = S subtract(p0, b)
-  e = S exponential(d)
-  w = W convert(e)
-  v = V reduce(w, o), dimensions={1}, to_apply=f
-  t = R convert(v)
-  k = dtype[ROWS,1] reshape(t)
+LOG_SOFTMAX = f"""{SUMS_OF_EXPONENTIALS}k = dtype[ROWS,1] reshape(t)
   l = dtype[ROWS,1] log(k)
   h = R reshape(l)
-  u = S broadcast(h), dimensions={0}
+  u = S broadcast(h), dimensions={{0}}
   ROOT r = S subtract(d, u)"""
 """As JAX writes it: the sums keep a dimension of one element."""
 
