@@ -193,10 +193,17 @@ class RowSort(Runs):
             return
         raw = raw_type(b.types, dtype)
         vector = ir.VectorType.get([MASK], raw)
-        with b.loop(0, count, MASK, unroll=Unroll.DONE) as loop:  # it takes LLVM a while to find vectors
-            source = b.pointer(lane.base, lane.place(b, b.add(loop.index, start)), raw)
-            place = b.pointer(target.base, target.place(b, loop.index), raw)
+
+        def move(position: Index) -> None:
+            source = b.pointer(lane.base, lane.place(b, b.add(position, start)), raw)
+            place = b.pointer(target.base, target.place(b, position), raw)
             b.store(b.load(source, vector, dtype.bytes), place, dtype.bytes)
+
+        if count == MASK:
+            move(0)
+            return
+        with b.loop(0, count, MASK, unroll=Unroll.DONE) as loop:  # it takes LLVM a while to find vectors
+            move(loop.index)
 
     def select(self, home: Sequence[Lane], away: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> None:
         """Sort the candidates for the first elements, in `home`."""

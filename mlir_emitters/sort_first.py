@@ -91,7 +91,7 @@ class FirstOfRow:
         rest = self.length % count
 
         def classify(start: Index, size: int) -> None:
-            with b.loop(0, size) as loop:
+            with b.loop(0, size, unroll=Unroll.LEAN) as loop:  # 8 % slower, and a tenth less to compile
                 position = b.add(start, loop.index)
                 key = self.order.unsigned(self.e, source(position))
                 self.store(key, self.keys, position)
