@@ -20,6 +20,7 @@ from ..hlo.records import dataclass
 from ..hlo.shapes import array
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll, over_columns
+from .concatenate import is_few, picked
 from .elemental import Elemental, ElementRule, Index, Reads
 from .graph import walk
 from .memory import Pointer, immediate, load, store
@@ -103,7 +104,10 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
             start = clamped_start(code, indices, starts[d], size - max(length, 1))
         whole = d in a["collapsed_slice_dims"] or d in addressing.batching
         positions.append(start if whole else code.add(start, next(offsets)))
-    return (yield source, Index.at(code, source.shape, positions))
+    place = Index.at(code, source.shape, positions)
+    if source.opcode is Op.CONCATENATE and source.dimensions[0] in starts and is_few(e, source):
+        return (yield from picked(e, source, place))
+    return (yield source, place)
 
 
 class Scatter:

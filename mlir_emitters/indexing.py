@@ -22,6 +22,7 @@ from .elements import Scalar, decode, encode, flatten, raw_type, unflatten
 from .elementwise import EMIT
 from .graph import Buffer, Node, reachable
 from .memory import bytes_of
+from .pieces import is_small_stack, picked
 from .ranges import Steps
 
 BLOCK = 512
@@ -48,6 +49,11 @@ def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:
     numbers = []
     for index in index_places(node, batch):
         value = flatten((yield indices, index, False))[0]
+        counted = b.recall(("position", value))
+        if counted is not None:  # an iota's
+            numbers.append(counted[0])
+            b.remember(("below", counted[0]), counted[1])
+            continue
         wide = flatten(convert_to(b, indices.dtype, DType.S64, value))[0]
         numbers.append(b.binary("minui", wide, 2**63 - 1) if indices.dtype is DType.U64 else wide)
     return numbers
@@ -60,8 +66,11 @@ def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> 
     batch = tuple(i for d, i in enumerate(index) if d not in a["offset_dims"])
     starts: dict[int, Index] = {}
     for d, value in zip(a["start_index_map"], (yield from index_vector(e, node, batch)), strict=True):
-        most = source.dims[d] - max(a["slice_sizes"][d], 1)
-        starts[d] = b.binary("minsi", b.binary("maxsi", value, 0), most) if most else 0
+        most, below = source.dims[d] - max(a["slice_sizes"][d], 1), b.recall(("below", value))
+        if below is not None and below <= most + 1:
+            starts[d] = value
+        else:
+            starts[d] = b.binary("minsi", b.binary("maxsi", value, 0), most) if most else 0
     pairs = zip(a.get("operand_batching_dims", ()), a.get("start_indices_batching_dims", ()), strict=True)
     for d, partner in pairs:
         starts[d] = batch[partner - (partner > a["index_vector_dim"])]
@@ -71,7 +80,16 @@ def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> 
         starts.get(d, 0) if d in alone else b.add(starts.get(d, 0), index[next(window)])
         for d in range(len(source.dims))
     )
+    writer = source.writer
+    if writer is not None and writer.opcode is Op.CONCATENATE and _is_stack(writer, starts):
+        return (yield from picked(e, writer, place, raw))
     return (yield source, place, raw)
+
+
+def _is_stack(node: Node, starts: dict[int, Index]) -> bool:
+    """Whether a gather picks one of the arrays that a concatenation stacks, and each of them is little code."""
+    (d,) = node.attributes["dimensions"]
+    return d in starts and is_small_stack(node)
 
 
 def _nothing(b: Builder, dtype: DType, raw: bool) -> Scalar:
