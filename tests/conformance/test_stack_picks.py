@@ -1,4 +1,6 @@
-"""Gathers from a stack of a few arrays, as numpy.choose makes them: one kernel, which computes what it picks from."""
+"""Gathers from stacks of a few arrays, as numpy.choose makes them, and arg maxima of such stacks, as numpy.select does:
+one kernel, which computes what it picks from.
+"""
 
 import numpy as np
 import pytest
@@ -96,3 +98,40 @@ def test_a_choice_is_one_kernel_of_vectors(stack):
 def test_a_choice_among_many_reads_what_is_stored():
     planned = plan(pipeline.optimize(parse_module(choose(65536, 9))))
     assert sum(isinstance(step, KernelStep) for step in planned.walk()) == 2
+
+
+def test_the_first_condition_that_holds_is_found_beside_what_it_selects():
+    """numpy.select: the number of the condition is the arg max of their stack."""
+    text = """HloModule m
+f { a = pred[] parameter(0)
+  i = s32[] parameter(1)
+  b = pred[] parameter(2)
+  j = s32[] parameter(3)
+  g = pred[] compare(a, b), direction=GE
+  k = pred[] select(g, a, b)
+  n = s32[] select(g, i, j)
+  ROOT t = (pred[], s32[]) tuple(k, n) }
+ENTRY e { x = f32[65536] parameter(0)
+  l = f32[] constant(-1)
+  ls = f32[65536] broadcast(l), dimensions={}
+  h = f32[] constant(1)
+  hs = f32[65536] broadcast(h), dimensions={}
+  a = pred[65536] compare(x, ls), direction=LT
+  b = pred[65536] compare(x, hs), direction=LT
+  no = pred[] constant(false)
+  none = pred[1,65536] broadcast(no), dimensions={}
+  a1 = pred[1,65536] reshape(a)
+  b1 = pred[1,65536] reshape(b)
+  s = pred[3,65536] concatenate(none, a1, b1), dimensions={0}
+  n = s32[3,65536] iota(), iota_dimension=0
+  z = s32[] constant(0)
+  t = (pred[65536], s32[65536]) reduce(s, n, no, z), dimensions={0}, to_apply=f
+  k = s32[65536] get-tuple-element(t), index=1
+  f = f32[65536] convert(k)
+  ROOT r = f32[65536] multiply(f, x) }
+"""
+    x = np.random.default_rng(3).normal(size=65536).astype(np.float32)
+    x[:3] = np.nan, -0.0, -1
+    check(text, [x])
+    planned = plan(pipeline.optimize(parse_module(text)))
+    assert sum(isinstance(step, KernelStep) for step in planned.walk()) == 1
