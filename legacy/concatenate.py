@@ -16,7 +16,7 @@ from .graph import walk
 from .leaf import Leaf
 from .loops import nest
 from .ranges import Steps
-from .registers import I64
+from .registers import I64, Register, flatten, unflatten
 
 ABREAST = 8
 """Neighbours that are written together at most: LLVM makes whole vectors of up to as many interleaved stores."""
@@ -29,6 +29,9 @@ as long as copies of the operands.
 
 LONG_CHAIN = 64
 """Operations from which on several vectors are computed side by side: rounds of random bits wait for one another."""
+
+FEW = 4
+"""Arrays of which one is picked, up to which the elements of all are computed."""
 
 MANY_LINES = 1024
 """Lines of the result from which on that fills vectors."""
@@ -97,6 +100,32 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
     branch.otherwise()
     second = yield from _choose(e, pieces[middle:], index, axis)
     return branch.join(first, second)
+
+
+def is_few(e: Elemental, instruction: Instruction) -> bool:
+    """Whether a concatenation that is not in memory is of few arrays, each of one place, and little code for each."""
+    axis, operands = instruction.dimensions[0], instruction.operands
+    if instruction in e.leaves or len(operands) > FEW or any(o.shape.dims[axis] != 1 for o in operands):
+        return False
+    return not any(i.opcode in _LONG for i in walk(operands, e.leaves))
+
+
+def picked(e: Elemental, instruction: Instruction, index: Index) -> Reads:
+    """The element at an index that is no loop's, of a concatenation that `is_few`: all operands' elements are computed,
+    as branches, which nobody can foretell, would take longer and be no vectors.
+    """
+    code, axis = e.code, instruction.dimensions[0]
+    found: Register | None = None
+    for number, operand in enumerate(instruction.operands):
+        value = yield operand, Index.at(code, operand.shape, [0 if d == axis else i for d, i in enumerate(index.multi)])
+        if found is None:
+            found = value
+            continue
+        own = code.b.icmp_signed(">=", code.value(index.multi[axis]), I64(number))
+        pairs = zip(flatten(value), flatten(found), strict=True)
+        found = unflatten(value, [code.b.select(own, x, y) for x, y in pairs])
+    assert found is not None
+    return found
 
 
 def takes_steps(leaf: Leaf, partition: Partition) -> bool:

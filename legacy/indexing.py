@@ -5,7 +5,8 @@ gather clamps its start indices, so that every slice is inside the operand; scat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -13,17 +14,29 @@ from llvmlite import ir
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
+from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import array
 from ..planning.partition import Partition
-from .builder import IndexValue, Unroll, over_columns
+from .builder import Code, IndexValue, Unroll, over_columns
+from .concatenate import is_few, picked
 from .elemental import Elemental, ElementRule, Index, Reads
+from .graph import walk
 from .memory import Pointer, immediate, load, store
 from .ranges import Steps
-from .registers import I64
+from .registers import I64, flatten
 from .shape import clamped_start, widened_start
+from .stack import StackArray
 from .update import copy_operand
+
+AHEAD = 256
+"""Batch positions of a scatter whose indices are computed together, before their windows are combined: no vectors can
+be made of a loop that stores where an index says, and a remainder alone takes as long as the rest of its turn.
+"""
+
+FEW = 64
+"""Batch positions in a row up to which their indices are not computed apart: two loops more are code for LLVM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +63,21 @@ class Addressing:
         """Sizes of the dimensions of the indices, without the index vector's."""
         return [size for d, size in enumerate(self.indices.shape.dims) if d != self.vector_dim]
 
-    def numbers(self, e: Elemental, batch: Sequence[IndexValue]) -> Reads:
-        """The index vector at a batch position, as a tuple of integers."""
+    def places(self, code: Code, batch: Sequence[IndexValue]) -> list[Index]:
+        """Where the elements of the index vector at a batch position are."""
         shape, found = self.indices.shape, []
         for component in range(len(self.components)):
             at = list(batch)
             if self.vector_dim < shape.rank:
                 at.insert(self.vector_dim, component)
-            found.append((yield self.indices, Index.at(e.code, shape, at)))
+            found.append(Index.at(code, shape, at))
+        return found
+
+    def numbers(self, e: Elemental, batch: Sequence[IndexValue]) -> Reads:
+        """The index vector at a batch position, as a tuple of integers."""
+        found = []
+        for place in self.places(e.code, batch):
+            found.append((yield self.indices, place))
         return tuple(found)
 
 
@@ -84,7 +104,10 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
             start = clamped_start(code, indices, starts[d], size - max(length, 1))
         whole = d in a["collapsed_slice_dims"] or d in addressing.batching
         positions.append(start if whole else code.add(start, next(offsets)))
-    return (yield source, Index.at(code, source.shape, positions))
+    place = Index.at(code, source.shape, positions)
+    if source.opcode is Op.CONCATENATE and source.dimensions[0] in starts and is_few(e, source):
+        return (yield from picked(e, source, place))
+    return (yield source, place)
 
 
 class Scatter:
@@ -120,10 +143,58 @@ class Scatter:
                 copy_operand(self.e, operand, shape, pointer, self.steps)
         if not self.updates[0].shape.size:
             return
-        loops = [code.loop(size) for size in self.addressing.batch_dims]
-        self._update([loop.index for loop in loops])
+        *outer, inner = self.addressing.batch_dims or [1]
+        loops = [code.loop(size) for size in outer]
+        around = [loop.index for loop in loops]
+        ahead = self._ahead() if inner > FEW and not code.by_element else []
+        if ahead:
+            self._update_blocks(around, inner, ahead)
+        else:
+            loops.append(code.loop(inner))
+            self._update([*around, loops[-1].index][: len(self.addressing.batch_dims)])
         for loop in reversed(loops):
             loop.close()
+
+    def _ahead(self) -> list[Instruction]:
+        """The indices, and updates of one element, if they are computed."""
+        single = math.prod(self.window.values()) == 1
+        read = [self.addressing.indices, *(self.updates if single else ())]
+        return [i for i in dict.fromkeys(read) if any(x.opcode in ELEMENTWISE for x in walk([i], self.e.leaves))]
+
+    def _update_blocks(self, around: Sequence[IndexValue], count: int, ahead: Sequence[Instruction]) -> None:
+        """Combine the windows of a row of batch positions. ahead: what is computed for a block of them at a time."""
+        e, code = self.e, self.e.code
+        block = code.loop(count, step=AHEAD, unroll=Unroll.NEVER)
+        size = AHEAD if count % AHEAD == 0 else code.minimum(code.subtract(count, block.index), AHEAD)
+        fill = code.loop(count if count <= AHEAD else size)
+        batch = [*around, code.add(block.index, fill.index)]
+        held = []
+        for instruction, place in self._elements(ahead, batch):
+            value = e.value(instruction, place)
+            held.append(StackArray(code, value, min(AHEAD, count)))
+            held[-1].write(fill.index, value)
+        fill.close()
+        loop = code.loop(count if count <= AHEAD else size)
+        batch = [*around, code.add(block.index, loop.index)]
+        for (instruction, place), array in zip(self._elements(ahead, batch), held, strict=True):
+            value = array.read(loop.index)
+            for register in flatten(value):
+                code.define(register, code.scope)
+            e.bind(instruction, place, value)
+        self._update(batch)
+        loop.close()
+        block.close()
+
+    def _elements(
+        self, ahead: Sequence[Instruction], batch: Sequence[IndexValue]
+    ) -> Iterator[tuple[Instruction, Index]]:
+        """What is read at a batch position of these operands."""
+        code, within = self.e.code, [0] * len(self.window)
+        for instruction in ahead:
+            if instruction is self.addressing.indices:
+                yield from ((instruction, place) for place in self.addressing.places(code, batch))
+            if instruction in self.updates:
+                yield instruction, Index.at(code, instruction.shape, self._source(batch, within))
 
     def _update(self, batch: Sequence[IndexValue]) -> None:
         """Combine the window of one batch position, if it is inside the operand."""

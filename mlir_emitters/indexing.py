@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from mlir import ir
+
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
@@ -17,22 +19,41 @@ from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, raw_type, unflatten
-from .graph import Buffer, Node
+from .elementwise import EMIT
+from .graph import Buffer, Node, reachable
+from .memory import bytes_of
+from .pieces import is_small_stack, picked
 from .ranges import Steps
+
+BLOCK = 512
+"""Indices of a scatter that are found together, in a loop of which LLVM makes vectors, before the loop that uses them:
+that one stores anywhere, so each of its turns would find one, with the many instructions of a division by a constant.
+"""
+
+SHORTEST = 65
+"""Indices of a row, the last dimension of the batch, from which on it is worth these loops."""
 
 LEAST_ROW = 8
 """Elements of a window's row from which on it is for vectors. LLVM would unroll short rows, and gather across them."""
 
 
+def index_places(node: Node, batch: Indices) -> list[Indices]:
+    """The places of the elements of the index vector of a batch position."""
+    indices, d = node.inputs[len(node.inputs) // 2], node.attributes["index_vector_dim"]
+    return [(*batch[:d], k, *batch[d:]) for k in range(indices.dims[d])] if d < len(indices.dims) else [batch]
+
+
 def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:
     """The index vector of a batch position as i64; unsigned elements are at most 2⁶³ − 1 (a generator of reads)."""
     indices, b = node.inputs[len(node.inputs) // 2], e.b
-    d = node.attributes["index_vector_dim"]
-    count = indices.dims[d] if d < len(indices.dims) else 1
     numbers = []
-    for k in range(count):
-        index = (*batch[:d], k, *batch[d:]) if d < len(indices.dims) else batch
+    for index in index_places(node, batch):
         value = flatten((yield indices, index, False))[0]
+        counted = b.recall(("position", value))
+        if counted is not None:  # an iota's
+            numbers.append(counted[0])
+            b.remember(("below", counted[0]), counted[1])
+            continue
         wide = flatten(convert_to(b, indices.dtype, DType.S64, value))[0]
         numbers.append(b.binary("minui", wide, 2**63 - 1) if indices.dtype is DType.U64 else wide)
     return numbers
@@ -45,8 +66,11 @@ def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> 
     batch = tuple(i for d, i in enumerate(index) if d not in a["offset_dims"])
     starts: dict[int, Index] = {}
     for d, value in zip(a["start_index_map"], (yield from index_vector(e, node, batch)), strict=True):
-        most = source.dims[d] - max(a["slice_sizes"][d], 1)
-        starts[d] = b.binary("minsi", b.binary("maxsi", value, 0), most) if most else 0
+        most, below = source.dims[d] - max(a["slice_sizes"][d], 1), b.recall(("below", value))
+        if below is not None and below <= most + 1:
+            starts[d] = value
+        else:
+            starts[d] = b.binary("minsi", b.binary("maxsi", value, 0), most) if most else 0
     pairs = zip(a.get("operand_batching_dims", ()), a.get("start_indices_batching_dims", ()), strict=True)
     for d, partner in pairs:
         starts[d] = batch[partner - (partner > a["index_vector_dim"])]
@@ -56,7 +80,16 @@ def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> 
         starts.get(d, 0) if d in alone else b.add(starts.get(d, 0), index[next(window)])
         for d in range(len(source.dims))
     )
+    writer = source.writer
+    if writer is not None and writer.opcode is Op.CONCATENATE and _is_stack(writer, starts):
+        return (yield from picked(e, writer, place, raw))
     return (yield source, place, raw)
+
+
+def _is_stack(node: Node, starts: dict[int, Index]) -> bool:
+    """Whether a gather picks one of the arrays that a concatenation stacks, and each of them is little code."""
+    (d,) = node.attributes["dimensions"]
+    return d in starts and is_small_stack(node)
 
 
 def _nothing(b: Builder, dtype: DType, raw: bool) -> Scalar:
@@ -115,29 +148,74 @@ class ScatterLoops:
         self.window = dict(zip(kept, a["update_window_dims"], strict=True))  # operand's dimension → update's
 
     def emit(self) -> None:
-        b, a = self.b, self.node.attributes
         if not self.updates[0].shape.size:
             return
-        sizes = [n for d, n in enumerate(self.indices.dims) if d != a["index_vector_dim"]]
-        with self.nest(range(len(sizes)), sizes) as batch:
-            found = tuple(batch[k] for k in range(len(sizes)))
-            numbers = self.e.run(index_vector(self.e, self.node, found))
-            starts: dict[int, Index] = dict(zip(a["scatter_dims_to_operand_dims"], numbers, strict=True))
-            inside = [self.fits(d, number) for d, number in starts.items()]
-            starts |= {d: found[k] for d, k in self.batching.items()}
-            if self.steps is not None:
-                inside.append(self.among(self.steps, starts))
-            if not inside:
-                self.combine(found, starts)
-                return
-            together = inside[0]
-            for condition in inside[1:]:
-                together = b.binary("andi", together, condition)
-            branch = b.branch(together, [])
-            with branch.side(0):
-                self.combine(found, starts)
-            with branch.side(1):
-                pass
+        sizes = [n for d, n in enumerate(self.indices.dims) if d != self.node.attributes["index_vector_dim"]]
+        prepared = self.prepared() if sizes and sizes[-1] >= SHORTEST and not self.b.by_element else []
+        looped = sizes[:-1] if prepared else sizes
+        with self.nest(range(len(looped)), looped) as batch:
+            found = tuple(batch[k] for k in range(len(looped)))
+            if prepared:
+                self.in_blocks(found, sizes[-1], prepared)
+            else:
+                self.visit(found)
+
+    def prepared(self) -> list[Buffer]:
+        """Operands of which one element is read at a batch position, and is computed: the indices and updates."""
+        update = self.updates[0]
+        alone = all(update.dims[d] == 1 for d in self.window.values())
+        read = dict.fromkeys([self.indices, *(self.updates if alone else [])])
+        return [x for x in read if any(node.opcode in EMIT for node in reachable([x]))]
+
+    def in_blocks(self, outer: Indices, size: int, prepared: Sequence[Buffer]) -> None:
+        """Visit the batch positions of a row block by block, after a loop that computes what they read."""
+        b = self.b
+        with b.loop(0, size, BLOCK, unroll=Unroll.NONE) as block:
+            count: Index = min(size, BLOCK)
+            if size > BLOCK and size % BLOCK:
+                count = b.binary("minsi", b.materialize(b.sub(size, block.index)), BLOCK)
+            spaces: list[list[tuple[Value, ir.Type]]] = []
+            with b.loop(0, count) as first:
+                for buffer, place in self.reads(prepared, (*outer, b.add(block.index, first.index))):
+                    values = flatten(self.e.value(buffer, place))
+                    spaces.append([(b.alloca(x.type, min(size, BLOCK), 64), x.type) for x in values])
+                    for value, (space, type) in zip(values, spaces[-1], strict=True):
+                        b.store(value, b.pointer(space, first.index, type), bytes_of(type))
+            with b.loop(0, count) as second:
+                batch = (*outer, b.add(block.index, second.index))
+                for (buffer, place), kept in zip(self.reads(prepared, batch), spaces, strict=True):
+                    found = [b.load(b.pointer(x, second.index, type), type, bytes_of(type)) for x, type in kept]
+                    b.remember((buffer, place, False), unflatten(found, buffer.dtype))
+                self.visit(batch)
+
+    def reads(self, prepared: Sequence[Buffer], batch: Indices) -> Iterator[tuple[Buffer, Indices]]:
+        """The elements of these operands that a batch position reads."""
+        for buffer in prepared:
+            if buffer is self.indices:
+                yield from ((buffer, place) for place in index_places(self.node, batch))
+            if buffer in self.updates:
+                yield buffer, self.source(batch, {})
+
+    def visit(self, found: Indices) -> None:
+        """Combine the window of a batch position, if it is inside and among the steps."""
+        b, a = self.b, self.node.attributes
+        numbers = self.e.run(index_vector(self.e, self.node, found))
+        starts: dict[int, Index] = dict(zip(a["scatter_dims_to_operand_dims"], numbers, strict=True))
+        inside = [self.fits(d, number) for d, number in starts.items()]
+        starts |= {d: found[k] for d, k in self.batching.items()}
+        if self.steps is not None:
+            inside.append(self.among(self.steps, starts))
+        if not inside:
+            self.combine(found, starts)
+            return
+        together = inside[0]
+        for condition in inside[1:]:
+            together = b.binary("andi", together, condition)
+        branch = b.branch(together, [])
+        with branch.side(0):
+            self.combine(found, starts)
+        with branch.side(1):
+            pass
 
     def fits(self, d: int, start: Value) -> Value:
         """Whether a window with this start is inside. The comparison is unsigned, so negative starts are too large."""
@@ -178,9 +256,13 @@ class ScatterLoops:
         rows = Unroll.VECTORIZED if sizes and sizes[-1] >= LEAST_ROW else Unroll.ANY
         with self.nest(order, sizes, rows) as within:
             place = tuple(b.add(starts.get(d, 0), within.get(d, 0)) for d in range(len(self.results[0].dims)))
-            offsets, remaining = {self.window[d]: i for d, i in within.items()}, iter(batch)
-            source = tuple(offsets[d] if d in offsets else next(remaining) for d in range(len(update.dims)))
+            source = self.source(batch, within)
             new = [e.value(x, source) for x in self.updates]
             old = [decode(b, x.dtype, e.load_raw(x, e.offset(x, place))) for x in self.results]
             for x, value in zip(self.results, e.apply(self.node.bodies[0], [*old, *new]), strict=True):
                 e.store(x, place, encode(b, x.dtype, value))
+
+    def source(self, batch: Indices, within: dict[int, Index]) -> Indices:
+        """The place of an element in an update. within: operand's dimension → the offset in the window; 0 if left out."""
+        offsets, remaining = {w: within.get(d, 0) for d, w in self.window.items()}, iter(batch)
+        return tuple(offsets[d] if d in offsets else next(remaining) for d in range(len(self.updates[0].dims)))

@@ -1,17 +1,19 @@
 """concatenate, one element: of the operand that holds it; or, where all operands are pieces of one array (a rotation,
-wrapped edges), of that array at a place that is selected.
+wrapped edges), of that array at a place that is selected; or of a stack of arrays, from which a gather picks, the
+elements of all of them, and one is selected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Index
 from .elemental import Elemental, Indices, Reads
 from .elements import flatten, scalar_types, unflatten
-from .graph import Buffer, Node
+from .graph import Buffer, Node, reachable
 from .index_arithmetic import limits_of
 
 MOST_PIECES = 4
@@ -90,3 +92,25 @@ def _pick(
         with branch.side(side) as results:
             results += flatten((yield from _pick(e, node, starts, low, high, d, index, raw)))
     return unflatten(branch.values, node.output.dtype)
+
+
+def is_small_stack(node: Node) -> bool:
+    """Whether a concatenation is of few arrays of one place each, whose elements are all cheap."""
+    (d,) = node.attributes["dimensions"]
+    if len(node.inputs) > MOST_PIECES or any(x.dims[d] != 1 for x in node.inputs):
+        return False
+    return not any(
+        x.bodies or x.opcode in EXPENSIVE or x.opcode in (Op.CONVOLUTION, Op.DOT) for x in reachable(node.inputs)
+    )
+
+
+def picked(e: Elemental, node: Node, index: Indices, raw: bool) -> Reads:
+    """The element of a small stack at a place that data decides: branches on data are mispredicted, and no vectors."""
+    b, dtype = e.b, node.output.dtype
+    (d,) = node.attributes["dimensions"]
+    found = flatten((yield node.inputs[-1], (*index[:d], 0, *index[d + 1 :]), raw))
+    for k in reversed(range(len(node.inputs) - 1)):
+        value = flatten((yield node.inputs[k], (*index[:d], 0, *index[d + 1 :]), raw))
+        here = b.compare_integers("sle", b.materialize(index[d]), b.constant(k, b.types.i64))
+        found = [b.select(here, x, y) for x, y in zip(value, found, strict=True)]
+    return unflatten(found, dtype)

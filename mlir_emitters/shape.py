@@ -171,6 +171,8 @@ def iota(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Re
         if node.output.dims[d] < 2**31
         else convert_to(b, DType.S64, dtype, i)
     )
+    if dtype in (DType.S32, DType.S64) and node.output.dims[d] < 2**31:
+        b.remember(("position", value), (i, node.output.dims[d]))  # for indices: LLVM does not see through the width
     return encode(b, dtype, value) if raw else value
     yield
 

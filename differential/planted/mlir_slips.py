@@ -204,7 +204,7 @@ MLIR: tuple[Fault, ...] = (
         [
             Edit(
                 "mlir_emitters.indexing",
-                "ScatterLoops.emit",
+                "ScatterLoops.visit",
                 'starts: dict[int, Index] = dict(zip(a["scatter_dims_to_operand_dims"], numbers, strict=True))',
                 "starts = {d: b.binary('maxsi', n, 0) for d, n in zip(a['scatter_dims_to_operand_dims'], numbers)}",
             )

@@ -12,7 +12,7 @@ from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import replace
 from ...hlo.shapes import array, tuple_shape
-from ..building import Builder, identity_of, sole_binary
+from ..building import Builder, apply_pointwise, identity_of, is_pointwise, sole_binary
 from ..cleanup.constant_folding import number_of, splat_of
 from ..cleanup.prune import parameters_of, region_of
 from .rule import is_zero, rule, spread_over
@@ -134,6 +134,50 @@ def _part(i: Instruction, b: Builder, kept: Sequence[int]) -> Instruction:
         dimensions=i.dimensions,
         to_apply=b.computations[-1],
     )
+
+
+MOST_LAYERS = 8
+"""Arrays of a stack of which a reduction is a chain of its region: numpy.select has one more than conditions."""
+
+ORDERING = frozenset({Op.COMPARE, Op.SELECT, Op.MAXIMUM, Op.MINIMUM, Op.PARAMETER, Op.CONSTANT, Op.TUPLE})
+"""Ops of a region on floats that do not round, so that a chain is what stacks compute, who add in wider types."""
+
+
+def reduce_of_stack(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(concatenate(x, y, …), iota) along it, of one place each → region(region(initial values, x, 0), y, 1) …"""
+    region, count, x = i.attributes["to_apply"], len(i.operands) // 2, i.operands[0]
+    if x.opcode is not Op.CONCATENATE or len(i.dimensions) != 1 or len(x.operands) > MOST_LAYERS or count < 2:
+        return None
+    if i.dimensions != x.dimensions or not b.is_sole(x):
+        return None
+    if not is_pointwise(region) or any(s.opcode not in ORDERING for s in region.instructions if not _is_exact(s)):
+        return None
+    if not all(_has_layers(operand, x.dimensions[0]) for operand in i.operands[:count]):
+        return None
+    found = [b.broadcast(start, i.shape.elements[0].dims) for start in i.operands[count:]]
+    for number in range(len(x.operands)):
+        layers = [_layer(b, operand, x.dimensions[0], number) for operand in i.operands[:count]]
+        found = apply_pointwise(b, region, [*found, *layers])
+    return b.tuple(found)
+
+
+def _is_exact(i: Instruction) -> bool:
+    return i.shape.is_array and not i.shape.dtype.is_float and not i.shape.dtype.is_complex
+
+
+def _has_layers(x: Instruction, d: int) -> bool:
+    """Whether an array is a stack along a dimension, or the numbers of its places there."""
+    if x.opcode is Op.IOTA:
+        return x.attributes["iota_dimension"] == d
+    return x.opcode is Op.CONCATENATE and x.dimensions == (d,) and all(o.shape.dims[d] == 1 for o in x.operands)
+
+
+def _layer(b: Builder, x: Instruction, d: int, number: int) -> Instruction:
+    """The array of a number in a stack along a dimension, without that dimension."""
+    dims = [n for k, n in enumerate(x.shape.dims) if k != d]
+    if x.opcode is Op.IOTA:
+        return b.broadcast(b.constant(number, x.shape.dtype), dims)
+    return b.reshape(x.operands[number], dims)
 
 
 def reduce_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
@@ -338,6 +382,7 @@ def window_of_pad(i: Instruction, b: Builder) -> Instruction | None:
 RULES = (
     rule(Op.REDUCE, reduce_of_nothing),
     rule(Op.REDUCE, sums_beside_others, REASSOCIATED, 8),
+    rule(Op.REDUCE, reduce_of_stack),
     rule(Op.REDUCE, reduce_of_reduce, REASSOCIATED, 8),
     rule(Op.REDUCE, reduce_of_broadcast),
     rule(Op.REDUCE, sum_of_broadcast, "n sums round n times, a product once", 8),

@@ -70,6 +70,9 @@ CHOSEN = 256
 jax.lax.associative_scan has one at each level: 4096 elements that chose six times took 108 us.
 """
 
+STACKED = 4
+"""Arrays that a gather may choose from at each element, where it takes in its index vectors: numpy.choose does."""
+
 
 def fuse(module: Module) -> Module:
     """Form loop fusions in every computation that the host program runs; existing fusions are kept."""
@@ -204,10 +207,26 @@ class _Planner:
             return False
         if cluster.root.opcode in (Op.REDUCE, Op.REDUCE_WINDOW) and mixes_orders(i):
             return False
-        if _chooses(i) and any(m.opcode is Op.CONCATENATE for m in cluster.members):
+        joined = [m for m in cluster.members if m.opcode is Op.CONCATENATE] if self._chooses(i) else []
+        if joined and not (_is_small_stack(i) and all(self._indexes(m) for m in joined)):
             return False
         new_inputs = sum(1 for o in i.operands if o not in cluster.inputs and o not in cluster.members)
         return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
+
+    def _chooses(self, i: Instruction) -> bool:
+        """Whether each of many elements is that of one of several values, not of one value at a place that is
+        chosen.
+        """
+        if i.opcode is not Op.CONCATENATE or i.shape.size <= CHOSEN or self._indexes(i):
+            return False
+        return len({o.operands[0] if o.opcode is Op.SLICE else o for o in i.operands}) > 1
+
+    def _indexes(self, i: Instruction) -> bool:
+        """Whether a concatenation only joins index vectors, whose components are read at known places."""
+        return all(
+            u.opcode is Op.GATHER and u.operands[1] is i and u.attributes["index_vector_dim"] == i.dimensions[0]
+            for u in self.users[i]
+        )
 
     def _pays(self, i: Instruction, clusters: dict[Cluster, Tokens]) -> bool:
         """Whether computing `i` in all these kernels is cheaper than storing it."""
@@ -322,8 +341,6 @@ def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
     return result
 
 
-def _chooses(i: Instruction) -> bool:
-    """Whether each of many elements is that of one of several values, not of one value at a place that is chosen."""
-    if i.opcode is not Op.CONCATENATE or i.shape.size <= CHOSEN:
-        return False
-    return len({o.operands[0] if o.opcode is Op.SLICE else o for o in i.operands}) > 1
+def _is_small_stack(i: Instruction) -> bool:
+    """Whether a concatenation is of so few arrays of one place each that an element costs little more than its choice."""
+    return len(i.operands) <= STACKED and all(o.shape.dims[i.dimensions[0]] == 1 for o in i.operands)

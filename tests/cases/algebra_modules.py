@@ -35,11 +35,23 @@ PAIRS = """{name} {{
   ROOT r = (S, S) tuple(s, m) }}
 """
 
+FIRST = """first {
+  a = S parameter(0)
+  c = S parameter(1)
+  d = S parameter(2)
+  e = S parameter(3)
+  g = pred[] compare(a, d), direction=GE
+  k = S select(g, a, d)
+  m = S select(g, c, e)
+  ROOT r = (S, S) tuple(k, m) }
+"""
+
 REGIONS = {op: BINARY.format(op=op) for op in ("add", "maximum", "minimum", "multiply")} | {
     "less": LESS.format(more=""),
     "add_add": PAIRS.format(name="add_add", summed="a, d", other="add(e, c)"),
     "add_maximum": PAIRS.format(name="add_maximum", summed="d, a", other="maximum(c, e)"),
     "maximum_add": PAIRS.format(name="maximum_add", summed="c, e", other="maximum(a, d)").replace("(s, m)", "(m, s)"),
+    "first": FIRST,
     "less2": LESS.format(more="  d = S parameter(2)\n  e = S parameter(3)\n").replace("less", "less2"),
 }
 """Computations that templates may apply."""

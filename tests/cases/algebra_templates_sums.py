@@ -22,6 +22,16 @@ SUMS: dict[str, tuple[Template, ...]] = {
             ("add_maximum", "big", "ROOT r = T[2] get-tuple-element(t), index=0"),
             ("add_maximum", "big", "ROOT r = T[2] get-tuple-element(t), index=1"),
             ("maximum_add", "big", _BOTH))),
+    "reduce_of_stack": tuple(
+        case(kinds, f"n = S parameter(2); m = S parameter(3); x = T[2,1,3] parameter(0); y = T[2,1,3] parameter(1);"
+                    f"a = T[2,3,3] concatenate(x, y, x), dimensions={{1}}; c = T[2,3,3] {other}, {where};"
+                    f"t = (T[2,3], T[2,3]) reduce(a, c, n, m), dimensions={{1}}, to_apply={op};"
+                    f"ROOT r = T[2,3] get-tuple-element(t), index={index}")
+        for kinds, other, where, op in (
+            ("wide float pred", "concatenate(y, x, y)", "dimensions={1}", "first"),
+            ("wide float", "iota()", "iota_dimension=1", "first"),
+            ("wide", "concatenate(y, x, y)", "dimensions={1}", "add_maximum"))
+        for index in (0, 1)),
     "reduce_of_reduce": (*(case("sum", f"x = T[2,3,4] parameter(0); n = S constant({s});"
                                           f"a = T[2,4] reduce(x, n), dimensions={{1}}, to_apply={op};"
                                           f"ROOT r = T[2] reduce(a, n), dimensions={{1}}, to_apply={op}")

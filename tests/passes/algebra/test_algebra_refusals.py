@@ -42,6 +42,15 @@ doubled {
   s = f32[] add(a, a)
   m = f32[] maximum(c, e)
   ROOT r = (f32[], f32[]) tuple(s, m) }
+chosen {
+  a = f32[] parameter(0)
+  c = f32[] parameter(1)
+  d = f32[] parameter(2)
+  e = f32[] parameter(3)
+  g = pred[] compare(a, d), direction=GE
+  k = f32[] select(g, a, d)
+  m = f32[] select(g, c, e)
+  ROOT r = (f32[], f32[]) tuple(k, m) }
 limited {
   a = f32[] parameter(0)
   c = f32[] parameter(1)
@@ -55,6 +64,14 @@ limited {
 PAIR = (
     "n = S parameter(2); x = T[2,{0}] parameter(0); y = T[2,{0}] parameter(1);"
     "t = (T[2], T[2]) reduce(x, y, n, n), dimensions={{1}}, to_apply={1};"
+    "ROOT r = T[2] get-tuple-element(t), index=0"
+)
+
+# (rule, type, the module): why it must stay is the comment.
+STACK = (
+    "n = S parameter(2); x = T[2,1] parameter(0); y = T[2,1] parameter(1); z = T[2,{0}] parameter(3);"
+    "a = T[2,{1}] concatenate(x, y, {2}), dimensions={{1}}; c = T[2,{1}] {3};"
+    "t = (T[2], T[2]) reduce(a, c, n, n), dimensions={{1}}, to_apply={4};"
     "ROOT r = T[2] get-tuple-element(t), index=0"
 )
 
@@ -102,6 +119,14 @@ REFUSED = [
     # the order of differences matters
     ("reduce_of_reshape", "f32", ("x = T[2,3,4] parameter(0); n = S parameter(1); a = T[6,4] reshape(x);"
                                  "ROOT r = T[4] reduce(a, n), dimensions={0}, to_apply=subtract")),
+    # sums that round; several places; many arrays; another array than a stack, or numbers along another dimension
+    ("reduce_of_stack", "f32", STACK.format(1, 3, "z", "iota(), iota_dimension=1", "crossed")),
+    ("reduce_of_stack", "f32", STACK.format(2, 4, "z", "iota(), iota_dimension=1", "chosen")),
+    ("reduce_of_stack", "f32", STACK.format(1, 9, ", ".join("z" * 7), "iota(), iota_dimension=1", "chosen")),
+    ("reduce_of_stack", "f32", STACK.format(1, 3, "z", "parameter(4)", "chosen")),
+    ("reduce_of_stack", "f32", STACK.format(1, 3, "z", "iota(), iota_dimension=0", "chosen")),
+    # what is stored anyway
+    ("reduce_of_stack", "f32", STACK.format(1, 3, "z", "negate(a)", "chosen")),
     # few elements; a result that depends on the sum, or the sum on another operand; a narrow float
     ("sums_beside_others", "f32", PAIR.format(32, "add_maximum")),
     ("sums_beside_others", "f32", PAIR.format(40, "crossed")),
