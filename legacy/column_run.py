@@ -17,6 +17,7 @@ from .fetch import streams_of
 from .memory import address
 from .partial import LINE_BYTES
 from .ranges import Steps, loops_over
+from .reduce import simple_op
 from .registers import memory_type
 from .sum_run import SumRun, Term, is_run, source_of
 
@@ -28,10 +29,22 @@ def is_column_reduce(instruction: Instruction) -> bool:
     return (
         fastest is not None
         and fastest not in instruction.dimensions
-        and source.dims[fastest] >= 8
+        and source.dims[fastest] >= (FEWEST if _is_simple_and_wide(instruction) else VECTOR)
         and all(source.dims[d] for d in instruction.dimensions)
         and bool(instruction.dimensions)
     )
+
+
+VECTOR, FEWEST = 8, 5
+"""Columns from which on rows are reduced into them; of numbers of 32 bits and more, for which no step takes more than
+an operation or two, fewer are enough: a nest over results would gather elements of several rows.
+"""
+
+
+def _is_simple_and_wide(instruction: Instruction) -> bool:
+    dtype, op = instruction.operands[0].shape.dtype, simple_op(instruction.called()[0])
+    compares = dtype.is_float and op is not None and op.opcode in (Op.MAXIMUM, Op.MINIMUM)
+    return dtype.bytes >= 4 and op is not None and not compares
 
 
 def same_columns(a: Instruction, b: Instruction) -> bool:
