@@ -39,8 +39,9 @@ from .pool import emit_pool
 from .ranges import Steps, elements
 from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
+from .row_graph import RowGraph
 from .rows import emit_rows, find_rows, is_light_in_rows
-from .rows_abreast import emit_abreast
+from .rows_abreast import are_abreast, emit_abreast, is_single
 from .scratch import Scratch
 from .sort_rows import Target
 from .update import emit_update, is_update
@@ -82,7 +83,7 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     if ranged:
         assert request.partition is not None
         steps = Steps(request.partition, *e.code.function.args[-2:])
-    rows = find_rows(e, leaves)
+    rows = _rows_of(e, leaves)
     if rows is not None:
         if not emit_abreast(e, leaves, rows, steps):
             emit_rows(e, leaves, rows, steps)
@@ -94,6 +95,13 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     light = _is_light(e, leaves) if rows is None else is_light_in_rows(rows, e.code.called)
     glue = light and e.code.shares and not e.code.walks
     return Emitted(ranged, glue, light and e.code.lean and not glue)
+
+
+def _rows_of(e: Elemental, leaves: list[Leaf]) -> RowGraph | None:
+    """The rows of a row kernel; a single reduction is one if they are computed side by side."""
+    rows = find_rows(e, leaves)
+    single = find_rows(e, leaves, single=True) if rows is None and is_single(leaves) else None
+    return single if single is not None and are_abreast(e, leaves, single) else rows
 
 
 def _is_light(e: Elemental, leaves: list[Leaf]) -> bool:
@@ -137,7 +145,7 @@ def _takes_steps(request: KernelRequest, options: EmitOptions) -> bool:
     e, leaves = begin(ir.Module("probe", context=ir.Context()), request, options, ranged=True)
     partition = request.partition
     assert partition is not None
-    rows = find_rows(e, leaves)
+    rows = _rows_of(e, leaves)
     if rows is not None:
         return rows.grid.count % partition.extent == 0
     return all(_group_takes_steps(e, group, partition) for group in groups_of(e, leaves))
