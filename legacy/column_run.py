@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .builder import IndexValue, Unroll
+from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, Index
 from .fetch import streams_of
 from .memory import address
@@ -22,14 +22,14 @@ from .registers import memory_type
 from .sum_run import SumRun, Term, is_run, source_of
 
 
-def is_column_reduce(instruction: Instruction) -> bool:
+def is_column_reduce(code: Code, instruction: Instruction) -> bool:
     """Whether the fastest dimension in memory is kept and long enough for vectors."""
     source = instruction.operands[0].shape
     fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
     return (
         fastest is not None
         and fastest not in instruction.dimensions
-        and source.dims[fastest] >= (FEWEST if _is_simple_and_wide(instruction) else VECTOR)
+        and source.dims[fastest] >= (FEWEST if _has_enough_of_few(code, instruction) else VECTOR)
         and all(source.dims[d] for d in instruction.dimensions)
         and bool(instruction.dimensions)
     )
@@ -41,9 +41,18 @@ an operation or two, fewer are enough: a nest over results would gather elements
 """
 
 
-def _is_simple_and_wide(instruction: Instruction) -> bool:
+GATHERING = 512
+"""Bits of vectors of processors on which a nest over results of bf16 is vectors of several rows. With others, fewer
+columns are enough of bf16, too: they would be scalars.
+"""
+
+
+def _has_enough_of_few(code: Code, instruction: Instruction) -> bool:
+    """Whether FEWEST columns are enough."""
     dtype, op = instruction.operands[0].shape.dtype, simple_op(instruction.called()[0])
     compares = dtype.is_float and op is not None and op.opcode in (Op.MAXIMUM, Op.MINIMUM)
+    if dtype is DType.BF16:
+        return op is not None and code.vector_bits < GATHERING
     return dtype.bytes >= 4 and op is not None and not compares
 
 

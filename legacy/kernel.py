@@ -390,7 +390,7 @@ def products_of(e: Elemental, group: list[Leaf]) -> list[Instruction]:
     if not all(_has_shape(product, group[0].shape) for product in products):
         return []
     if any(product.opcode is Op.REDUCE for product in products):
-        return products if _share_columns(products) else []
+        return products if _share_columns(e.code, products) else []
     return products if len(products) == 1 else []
 
 
@@ -409,9 +409,9 @@ def _has_shape(product: Instruction, result: Shape) -> bool:
     return all(s.dims == result.dims and s.minor_to_major == result.minor_to_major for s in shapes)
 
 
-def _share_columns(products: Sequence[Instruction]) -> bool:
+def _share_columns(code: Code, products: Sequence[Instruction]) -> bool:
     """Whether all are reductions that one loop over blocks of columns can compute."""
-    alike = (column_run.is_column_reduce(p) and column_run.same_columns(products[0], p) for p in products)
+    alike = (column_run.is_column_reduce(code, p) and column_run.same_columns(products[0], p) for p in products)
     return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
 

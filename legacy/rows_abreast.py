@@ -69,7 +69,7 @@ def is_single(leaves: Sequence[Leaf]) -> bool:
 
 
 def _single_gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
-    """Whether LLVM would make scalars of it: a row fills no vector of 16, or each step rounds and waits for the last."""
+    """Whether LLVM would make scalars of it: a row fills no vector of 16, or each step rounds and waits for one."""
     reducer = Reducer(e, leaves[0].instruction, apart=False)
     if reducer.simple is None or rows.grid.length < LEAST_SINGLE:
         return False

@@ -1,4 +1,4 @@
-"""Reductions of short rows, and nothing else: many rows side by side where the elements of one would wait for another."""
+"""Reductions of short rows alone: many rows side by side where the elements of one would wait for one another."""
 
 import re
 
