@@ -62,7 +62,7 @@ ODD, WIDE, GATHERING = range(3, 16), 4, 512
 UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
 
-PARTED = range(5, 64)
+PARTED = range(5, 32)
 """Columns that are parted if they are no power of two."""
 
 WHOLE = 4
