@@ -11,27 +11,49 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .builder import IndexValue, Unroll
+from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, Index
 from .fetch import streams_of
 from .memory import address
 from .partial import LINE_BYTES
 from .ranges import Steps, loops_over
+from .reduce import simple_op
 from .registers import memory_type
 from .sum_run import SumRun, Term, is_run, source_of
 
 
-def is_column_reduce(instruction: Instruction) -> bool:
+def is_column_reduce(code: Code, instruction: Instruction) -> bool:
     """Whether the fastest dimension in memory is kept and long enough for vectors."""
     source = instruction.operands[0].shape
     fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
     return (
         fastest is not None
         and fastest not in instruction.dimensions
-        and source.dims[fastest] >= 8
+        and source.dims[fastest] >= (FEWEST if _has_enough_of_few(code, instruction) else VECTOR)
         and all(source.dims[d] for d in instruction.dimensions)
         and bool(instruction.dimensions)
     )
+
+
+VECTOR, FEWEST = 8, 5
+"""Columns from which on rows are reduced into them; of numbers of 32 bits and more, for which no step takes more than
+an operation or two, fewer are enough: a nest over results would gather elements of several rows.
+"""
+
+
+GATHERING = 512
+"""Bits of vectors of processors on which a nest over results of bf16 is vectors of several rows. With others, fewer
+columns are enough of bf16, too: they would be scalars.
+"""
+
+
+def _has_enough_of_few(code: Code, instruction: Instruction) -> bool:
+    """Whether FEWEST columns are enough."""
+    dtype, op = instruction.operands[0].shape.dtype, simple_op(instruction.called()[0])
+    compares = dtype.is_float and op is not None and op.opcode in (Op.MAXIMUM, Op.MINIMUM)
+    if dtype is DType.BF16:
+        return op is not None and code.vector_bits < GATHERING
+    return dtype.bytes >= 4 and op is not None and not compares
 
 
 def same_columns(a: Instruction, b: Instruction) -> bool:

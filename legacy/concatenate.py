@@ -11,11 +11,12 @@ from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .crossings import fastest_dimension
-from .elemental import Elemental, Index, Reads
+from .elemental import Elemental, Index, Reads, same_order
 from .graph import walk
 from .leaf import Leaf
+from .linear import is_linear
 from .loops import nest
-from .ranges import Steps
+from .ranges import Steps, elements
 from .registers import I64, Register, flatten, unflatten
 
 ABREAST = 8
@@ -183,4 +184,27 @@ def _write_abreast(e: Elemental, leaf: Leaf, axis: int, steps: Steps | None) -> 
 
     rows = Shape(leaf.shape.dtype, tuple(1 if d == axis else n for d, n in enumerate(dims)), leaf.shape.layout)
     long = rows.size >= MANY_LINES and sum(1 for _ in walk(leaf.instruction.operands, e.leaves)) >= LONG_CHAIN
-    nest(e, rows, copy, steps, long=long)
+    if not long and all(_is_along(e, operand, leaf.shape) for operand in leaf.instruction.operands):
+        _write_along(e, leaf, axis, rows.size, steps)
+    else:
+        nest(e, rows, copy, steps, long=long)
+
+
+def _is_along(e: Elemental, operand: Instruction, result: Shape) -> bool:
+    """Whether an operand has its elements in memory, or they are computed, in the order of those of the result."""
+    shape = operand.shape
+    return is_linear(operand, e.leaves) and same_order(shape.dims, shape.minor_to_major, result.minor_to_major)
+
+
+def _write_along(e: Elemental, leaf: Leaf, axis: int, count: int, steps: Steps | None) -> None:
+    """One loop over all lines, whatever their dimensions: one over a short dimension would fill no vectors."""
+    code, width = e.code, leaf.shape.dims[axis]
+    with elements(code, steps, count) as line:
+        values = []
+        for operand in leaf.instruction.operands:
+            own = operand.shape.dims[axis]
+            for place in range(own):
+                at = code.add(code.multiply(line, own), place)
+                values.append(e.value(operand, Index.flat(code, operand.shape, at)))
+        for place, value in enumerate(values):
+            leaf.write(e, Index.flat(code, leaf.shape, code.add(code.multiply(line, width), place)), value)

@@ -39,8 +39,9 @@ from .pool import emit_pool
 from .ranges import Steps, elements
 from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
+from .row_graph import RowGraph
 from .rows import emit_rows, find_rows, is_light_in_rows
-from .rows_abreast import emit_abreast
+from .rows_abreast import are_abreast, emit_abreast, is_single
 from .scratch import Scratch
 from .sort_rows import Target
 from .update import emit_update, is_update
@@ -82,7 +83,7 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     if ranged:
         assert request.partition is not None
         steps = Steps(request.partition, *e.code.function.args[-2:])
-    rows = find_rows(e, leaves)
+    rows = _rows_of(e, leaves)
     if rows is not None:
         if not emit_abreast(e, leaves, rows, steps):
             emit_rows(e, leaves, rows, steps)
@@ -94,6 +95,13 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     light = _is_light(e, leaves) if rows is None else is_light_in_rows(rows, e.code.called)
     glue = light and e.code.shares and not e.code.walks
     return Emitted(ranged, glue, light and e.code.lean and not glue)
+
+
+def _rows_of(e: Elemental, leaves: list[Leaf]) -> RowGraph | None:
+    """The rows of a row kernel; a single reduction is one if they are computed side by side."""
+    rows = find_rows(e, leaves)
+    single = find_rows(e, leaves, single=True) if rows is None and is_single(leaves) else None
+    return single if single is not None and are_abreast(e, leaves, single) else rows
 
 
 def _is_light(e: Elemental, leaves: list[Leaf]) -> bool:
@@ -137,7 +145,7 @@ def _takes_steps(request: KernelRequest, options: EmitOptions) -> bool:
     e, leaves = begin(ir.Module("probe", context=ir.Context()), request, options, ranged=True)
     partition = request.partition
     assert partition is not None
-    rows = find_rows(e, leaves)
+    rows = _rows_of(e, leaves)
     if rows is not None:
         return rows.grid.count % partition.extent == 0
     return all(_group_takes_steps(e, group, partition) for group in groups_of(e, leaves))
@@ -382,7 +390,7 @@ def products_of(e: Elemental, group: list[Leaf]) -> list[Instruction]:
     if not all(_has_shape(product, group[0].shape) for product in products):
         return []
     if any(product.opcode is Op.REDUCE for product in products):
-        return products if _share_columns(products) else []
+        return products if _share_columns(e.code, products) else []
     return products if len(products) == 1 else []
 
 
@@ -401,9 +409,9 @@ def _has_shape(product: Instruction, result: Shape) -> bool:
     return all(s.dims == result.dims and s.minor_to_major == result.minor_to_major for s in shapes)
 
 
-def _share_columns(products: Sequence[Instruction]) -> bool:
+def _share_columns(code: Code, products: Sequence[Instruction]) -> bool:
     """Whether all are reductions that one loop over blocks of columns can compute."""
-    alike = (column_run.is_column_reduce(p) and column_run.same_columns(products[0], p) for p in products)
+    alike = (column_run.is_column_reduce(code, p) and column_run.same_columns(products[0], p) for p in products)
     return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
 

@@ -62,6 +62,12 @@ ODD, WIDE, GATHERING = range(3, 16), 4, 512
 UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
 
+PARTED = range(5, 32)
+"""Columns that are parted if they are no power of two."""
+
+WHOLE = 4
+"""Columns of a part from which on it is a vector; two are scalars, which LLVM joins if it pays."""
+
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
 
@@ -130,7 +136,8 @@ class ColumnReducers:
         self.sums.start(count)
         for reducer in self.all:
             for stack, init in zip(reducer.stacks, reducer.initial, strict=False):
-                stack.fill(count, init)
+                for start, width in parts_of(count):
+                    stack.fill(width, init, start)
 
     def read(self, column: IndexValue) -> list[list[Register]]:
         sums = iter(self.sums.read(column))
@@ -185,12 +192,14 @@ def emit_column_reduce(
     for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS, around):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
-        column = code.loop(block, unroll=_over_many(code, block))
-        positions[fastest] = code.add(start, column.index)
-        index = Index.at(code, result, [positions[d] for d in kept])
-        reducers.bind(column.index, index)
-        finish(index)
-        column.close()
+        for first_column, width in parts_of(block):
+            column = code.loop(width, unroll=_over_many(code, block))
+            at = code.add(column.index, first_column)
+            positions[fastest] = code.add(start, at)
+            index = Index.at(code, result, [positions[d] for d in kept])
+            reducers.bind(at, index)
+            finish(index)
+            column.close()
 
 
 def _accumulate(
@@ -225,28 +234,52 @@ def _accumulate(
             for k in range(rows):
                 positions[order[-1]] = code.add(places[-1], rows + k)
                 fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
-        column = code.loop(piece, unroll=Unroll.VECTORS if piece < block else unroll)
-        at = code.add(line.index, column.index)
-        positions[fastest] = code.add(block_start, at)
-        accumulators = reducers.read(at)
-        passes: list[list[Register]] = [[] for _ in accumulators]
-        read: list[list[list[Register]]] = [[] for _ in accumulators]
-        for k in range(rows):
-            positions[order[-1]] = code.add(places[-1], k)
-            for n, reducer in enumerate(reducers.all):
-                values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
-                if not reducer.in_parts:
-                    read[n].append(values)
-                else:
-                    passes[n] = reducer.combine(passes[n], values) if passes[n] else reducer.widened(values)
-        for n, reducer in enumerate(reducers.all):
-            if reducer.in_parts:
-                accumulators[n] = reducer.join(accumulators[n], passes[n])
-            else:
-                accumulators[n] = reducer.combine_all(accumulators[n], read[n])
-        reducers.write(at, accumulators)
-        column.close()
+        for start, width in parts_of(piece):
+            kind = unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
+            column = code.loop(width, unroll=kind)
+            at = code.add(line.index, code.add(column.index, start))
+            positions[fastest] = code.add(block_start, at)
+            _combine(e, reducers, positions, [(order[-1], code.add(places[-1], k)) for k in range(rows)], at)
+            column.close()
         line.close()
+
+
+def _combine(
+    e: Elemental,
+    reducers: ColumnReducers,
+    positions: list[IndexValue],
+    rows: Sequence[tuple[int, IndexValue]],
+    at: IndexValue,
+) -> None:
+    """Combine the accumulators of a column with its elements of some rows: (dimension, place) of each."""
+    code, accumulators = e.code, reducers.read(at)
+    passes: list[list[Register]] = [[] for _ in accumulators]
+    read: list[list[list[Register]]] = [[] for _ in accumulators]
+    for dimension, place in rows:
+        positions[dimension] = place
+        for n, reducer in enumerate(reducers.all):
+            values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
+            if not reducer.in_parts:
+                read[n].append(values)
+            else:
+                passes[n] = reducer.combine(passes[n], values) if passes[n] else reducer.widened(values)
+    for n, reducer in enumerate(reducers.all):
+        if reducer.in_parts:
+            accumulators[n] = reducer.join(accumulators[n], passes[n])
+        else:
+            accumulators[n] = reducer.combine_all(accumulators[n], read[n])
+    reducers.write(at, accumulators)
+
+
+def parts_of(block: int) -> list[tuple[int, int]]:
+    """(The first, the number) of columns that have a loop of their own: if all are few, a power of two each. LLVM takes
+    vectors of one length for all of a loop, with a mask or scalars behind them, and another length for the next loop,
+    which then waits for what it reads to arrive in memory.
+    """
+    if block not in PARTED:
+        return [(0, block)]
+    widths = [1 << k for k in reversed(range(block.bit_length())) if block & 1 << k]
+    return [(sum(widths[:n]), width) for n, width in enumerate(widths)]
 
 
 def _are_gathered(code: Code, instruction: Instruction, width: int) -> bool:

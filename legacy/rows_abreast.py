@@ -16,11 +16,13 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
 from .leaf import Leaf
 from .memory import Pointer, address, load, store
+from .narrow import NARROW
 from .ranges import Steps
 from .reduce import Reducer
 from .registers import FLOAT, HALF, I16, I32, flatten, memory_type
@@ -42,7 +44,15 @@ WIDTHS = {DType.F32: FLOAT, DType.BF16: I32, DType.F16: I32}
 
 
 def emit_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps | None) -> bool:
-    """Emit a row kernel of short rows; False if rows are long or few, or their elements are of other dtypes."""
+    """Emit a row kernel of short rows; False if it is none of `are_abreast`."""
+    if not are_abreast(e, leaves, rows):
+        return False
+    AbreastRows(e, rows, leaves, CHAINS * e.code.lanes(32)).emit(steps)
+    return True
+
+
+def are_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
+    """Whether a row kernel gains by rows side by side: they are short and many, with elements of dtypes that can be."""
     lanes = CHAINS * e.code.lanes(32)
     if e.code.by_element or lanes < SIDE or rows.grid.count < lanes or not SHORTEST <= rows.grid.length <= LONGEST:
         return False
@@ -50,10 +60,26 @@ def emit_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: St
         return False
     if any(i not in e.leaves and not i.operands and i.shape.size != 1 for i in _by_row(rows)):
         return False
-    if not _gains(e, leaves, rows):
+    return _single_gains(e, leaves, rows) if is_single(leaves) else _gains(e, leaves, rows)
+
+
+def is_single(leaves: Sequence[Leaf]) -> bool:
+    """Whether a kernel is one reduction, and nothing follows it."""
+    return len(leaves) == 1 and leaves[0].instruction.opcode is Op.REDUCE
+
+
+def _single_gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
+    """Whether LLVM would make scalars of it: a row fills no vector of 16, or each step rounds and waits for one."""
+    reducer = Reducer(e, leaves[0].instruction, apart=False)
+    if reducer.simple is None or rows.grid.length < LEAST_SINGLE:
         return False
-    AbreastRows(e, rows, leaves, lanes).emit(steps)
-    return True
+    if reducer.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
+        return rows.grid.length < FILLS
+    return reducer.dtypes[0] in NARROW and not reducer.in_single
+
+
+LEAST_SINGLE, FILLS = 9, 16
+"""Elements of a row that is only reduced, from which on it is not unrolled, and from which on it is vectors."""
 
 
 def _gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:

@@ -41,9 +41,9 @@ class StackArray:
             stored = self.code.b.zext(register, I8) if register.type == BOOL else register
             self.code.b.store(stored, self._slot(k, position))
 
-    def fill(self, count: int, value: Register) -> None:
+    def fill(self, count: int, value: Register, start: int = 0) -> None:
         loop = self.code.loop(count)
-        self.write(loop.index, value)
+        self.write(self.code.add(loop.index, start), value)
         loop.close()
 
     def _slot(self, k: int, position: IndexValue) -> ir.Value:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 
 from ..hlo.dtypes import DType
@@ -53,6 +53,8 @@ WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
 LEAST_ROW, MOST_ROW = 3, 15  # columns that LLVM would gather, though they are vectors as well: of two, it parts them
 LEAST_BEST = 4  # the same of floats that are compared
 MOST_COPIED = 64  # elements of all rows of them, which LLVM has side by side
+LEAST_APART, MOST_APART = 5, 32  # columns whose vectors have loops of their own
+LEAST_ROUNDED = 9  # the same of compared bf16, of which fewer are as fast as scalars that LLVM joins
 LEAST_BYTES, GATHERING = 4, 512  # of their elements; bits of vectors of processors that gather soon enough for that
 FEW = 8  # chains whose errors do not cancel out yet
 
@@ -65,6 +67,20 @@ def _over_columns(size: int, rows: bool) -> Unroll:
     """
     odd = rows and size < WHOLE_VECTOR and size.bit_count() > 1
     return Unroll.ANY if size > UNROLLABLE or size < LEAST_VECTOR or odd else Unroll.VECTORIZED
+
+
+def _vectors(size: int) -> list[tuple[int, int]]:
+    """(First, number) of the columns that are a loop: whole vectors of fewer and fewer. What is no whole vector would
+    be one with a mask, or scalars, in one loop, and something else in the next one, where it has to be fetched from
+    memory that it has not reached yet.
+    """
+    found, start, count = [], 0, MOST_APART
+    while start < size:
+        if size - start >= count:
+            found.append((start, count))
+            start += count
+        count //= 2
+    return found
 
 
 def has_columns(node: Node) -> bool:
@@ -81,6 +97,10 @@ def _is_product(node: Node) -> bool:
     writer = node.bodies[0].outputs[0].writer
     is_one = is_one_operation(node) and writer is not None and writer.opcode is Op.MULTIPLY
     return is_one and node.outputs[0].dtype in (DType.F32, DType.F64)
+
+
+def _is_best(node: Node) -> bool:
+    return node.opcode is Op.REDUCE and extremum_of(node) is not None
 
 
 class Accumulators:
@@ -210,6 +230,8 @@ class ColumnReduction:
         best = all(slots.extremum for slots in self.accumulators)
         read = [x for node in nodes for x in operands_of(node)]
         self.ahead = streams(read, operand) if self.width >= LEAST_PIECES and not cheap else []
+        rounded_best = any(x.dtype is DType.BF16 for node in nodes if _is_best(node) for x in node.inputs)
+        self.apart = range(LEAST_ROUNDED if rounded_best else LEAST_APART, MOST_APART)
         self.narrow = cheap and UNROLLABLE < self.width <= NARROW
         self.together = SUMMED_ROWS if (cheap or (best and not self.ahead)) and not self.narrow else ROWS
         self.count = count = math.prod(operand.dims[d] for d in self.rows)
@@ -278,9 +300,9 @@ class ColumnReduction:
     def _block(self, index: dict[int, Index], start: Index, size: int) -> None:
         b = self.b
         initials = [[self.e.value(x, ()) for x in initials_of(node)] for node in self.nodes]
-        with b.loop(0, size, unroll=self._over(size)) as loop:
+        for column in self._over_all(0, size):
             for slots, values in zip(self.accumulators, initials, strict=True):
-                slots.write(loop.index, slots.opened(values))
+                slots.write(column, slots.opened(values))
         spilled = list(compress(self.accumulators, self.spills))
         for slots in spilled:
             slots.open_totals(size)
@@ -307,15 +329,22 @@ class ColumnReduction:
         limit = self.limit if spilled else math.prod(sizes)
         around = Unroll.NONE if all(self.sums) or self.ahead else Unroll.ANY
         Blocks(b, sizes, self.together, limit, spill, around).emit(whole, rest)
-        with b.loop(0, size, unroll=self._over(size)) as loop:
+        for column in self._over_all(0, size):
             place = dict(index)
-            place[self.column] = b.add(start, loop.index)
+            place[self.column] = b.add(start, column)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
             for slots, spills in zip(self.accumulators, self.spills, strict=True):
-                found = slots.read_totals(loop.index) if spills else slots.closed(slots.read(loop.index))
+                found = slots.read_totals(column) if spills else slots.closed(slots.read(column))
                 for value, buffer in zip(found, slots.node.outputs, strict=True):
                     b.remember((buffer, kept, False), rounded(self.e, buffer, value))
             self.finish(kept)
+
+    def _over_all(self, first: Index, size: int, otherwise: Unroll = Unroll.ANY) -> Iterator[Index]:
+        """The columns of a block from the first one on, in loops of whole vectors if they are few."""
+        for start, count in _vectors(size) if size in self.apart else [(0, size)]:
+            unroll = self._over(size, otherwise) if count == size else _over_columns(count * 2, False)
+            with self.b.loop(0, count, unroll=unroll) as loop:
+                yield self.b.add(first, self.b.add(loop.index, start))
 
     def _over(self, size: int, otherwise: Unroll = Unroll.ANY) -> Unroll:
         """Of a loop over columns. After few passes accumulators are in memory anyway, and copies are only code;
@@ -343,10 +372,8 @@ class ColumnReduction:
     ) -> None:
         """Combine a few rows of neighbouring columns, from the `first` of a block on."""
         b = self.b
-        with b.loop(
-            0, size, unroll=self._over(size, _over_columns(size, all(self.sums) or self._around() is Unroll.SCALAR))
-        ) as loop:
-            column = b.add(first, loop.index)
+        unroll = _over_columns(size, all(self.sums) or self._around() is Unroll.SCALAR)
+        for column in self._over_all(first, size, unroll):
             values = [slots.read(column) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row
             for r in at:

@@ -12,10 +12,11 @@ from ..hlo.opcodes import Op
 from ..hlo.records import replace
 from ..planning.partition import Partition
 from .builder import Index, Unroll
-from .elemental import Elemental
+from .elemental import Elemental, Linear
 from .graph import Buffer, Node, reachable
+from .linear import is_linear
 from .loops import with_loops
-from .ranges import Steps
+from .ranges import Steps, runs
 from .regions import boxes_of
 
 WIDEST = 8
@@ -88,4 +89,27 @@ def _interleave(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps |
     rows = replace(result.shape, dims=(*result.dims[:d], 1, *result.dims[d + 1 :]))
     over = Buffer(rows)
     chained = math.prod(rows.dims) >= LEAST_ROWS and sum(1 for _ in reachable(node.inputs)) >= CHAIN
-    with_loops(e.b, over, write, steps, unroll=Unroll.ABREAST if chained else None)
+    if not chained and all(_in_order(x, result) for x in node.inputs if x.shape.size):
+        _interleave_all(e, node, result, d, steps)
+    else:
+        with_loops(e.b, over, write, steps, unroll=Unroll.ABREAST if chained else None)
+
+
+def _in_order(source: Buffer, result: Buffer) -> bool:
+    """Whether an operand's elements follow each other as those of the result do, in memory or as they are computed."""
+    own, other = ([d for d in x.shape.minor_to_major if source.dims[d] != 1] for x in (source, result))
+    return own == other and is_linear([source])
+
+
+def _interleave_all(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps | None) -> None:
+    """One loop over all rows, whatever dimensions number them: the last of these may be too short for vectors."""
+    b, width = e.b, result.dims[d]
+    with runs(b, steps, result.shape.size // width) as (first, count), b.loop(0, count) as loop:
+        row = b.add(first, loop.index)
+        values = [
+            e.value(x, Linear((b.add(b.mul(row, x.dims[d]), k),)), raw=True)
+            for x in node.inputs
+            for k in range(x.dims[d])
+        ]
+        for k, value in enumerate(values):
+            e.store(result, Linear((b.add(b.mul(row, width), k),)), value)

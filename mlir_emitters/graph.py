@@ -134,7 +134,7 @@ def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffe
     count = 1 if opcode is Op.SORT else len(outputs)
     bodies = tuple(_read_body(block, count) for block in read.bodies(op))
     attributes = read.attributes(op)
-    if opcode is Op.REDUCE and _is_rounded_once(inputs[0], attributes["dimensions"]):
+    if opcode is Op.REDUCE and is_rounded_once(inputs[0], attributes["dimensions"]):
         _widen(bodies[0])
     name = op.attributes["name"].value if "name" in op.attributes else ""
     node = Node(opcode, tuple(inputs), tuple(outputs), attributes, bodies, literal, name)
@@ -142,7 +142,7 @@ def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffe
         buffer.writer, buffer.number = node, number
 
 
-def _is_rounded_once(operand: Buffer, dimensions: Sequence[int]) -> bool:
+def is_rounded_once(operand: Buffer, dimensions: Sequence[int]) -> bool:
     """Whether a reduction has narrow accumulators and many steps. Others round where their computation says so."""
     return operand.dtype in WIDENED and math.prod(operand.dims[d] for d in dimensions) > STEPWISE
 

@@ -48,9 +48,9 @@ from .loops import (
 )
 from .ranges import Steps, runs
 from .regions import boxes_of, over_boxes
-from .row_graph import row_graph
+from .row_graph import RowGraph, row_graph
 from .rows import RowKernel, is_light_in_rows
-from .rows_abreast import emit_abreast
+from .rows_abreast import emit_abreast, only_reduction, takes_rows
 from .scratch import Scratch
 from .sort_abreast import Abreast, tile_for
 from .transposition import SHORTEST, blocks_take_steps, emit_blocks, pure_transposition
@@ -99,7 +99,7 @@ def emit_kernel(
         offered = graph.scratch >= 0
         scratch = Scratch(pointers[graph.scratch], graph.arguments[graph.scratch].size) if offered else Scratch()
         e = Elemental(b, pointers, RULES, scratch)
-        rows = row_graph(graph.results)
+        rows = _rows_of(b, graph.results)
         if rows is None:
             emit_outputs(e, graph.results, steps)
         elif not emit_abreast(e, rows, graph.results, in_place := {x.argument for x in graph.operands}, steps):
@@ -108,6 +108,13 @@ def emit_kernel(
     light = _is_light(graph.results) if rows is None else is_light_in_rows(rows, b.called)
     glue = light and b.shares and not b.walks
     return Emitted(ranged, glue, light and b.lean and not glue)
+
+
+def _rows_of(b: Builder, results: Sequence[Buffer]) -> RowGraph | None:
+    """The rows of a row kernel; those of a single reduction if they go side by side."""
+    rows = row_graph(results)
+    single = row_graph(results, single=True) if rows is None and only_reduction(results) else None
+    return single if single is not None and takes_rows(b, single, results) else rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,7 @@ def held_types(b: Builder, graph: KernelGraph) -> list[ir.Type | None]:
 
 def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> bool:
     """Whether all loops over the results can run over some of the steps."""
-    rows = row_graph(results)
+    rows = _rows_of(b, results)
     if rows is not None:
         return rows.count % partition.extent == 0
     groups = alike(results)

@@ -20,11 +20,12 @@ from ..hlo.records import dataclass
 from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental, Indices, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
-from .graph import Buffer
+from .extremum import FEWEST, extremum_of
+from .graph import Buffer, Node, is_rounded_once
 from .memory import DYNAMIC, bytes_of
 from .ranges import Steps, bounds
-from .reduce import Running
-from .row_graph import Role, RowGraph
+from .reduce import Running, is_one_operation
+from .row_graph import Role, RowGraph, first_of
 from .rows import ONE_INSTRUCTION, RowKernel, Walk
 from .squares import unpacked
 
@@ -44,9 +45,20 @@ ELEMENTS = frozenset({DType.F32, DType.BF16, DType.F16})
 def emit_abreast(
     e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int], steps: Steps | None
 ) -> bool:
-    """Emit a row kernel of short rows; False if it is none, or has few of them."""
-    b = e.b
-    lanes = VECTORS * b.vector_bits // 32
+    """Emit a row kernel of short rows; False if it is none of `takes_rows`."""
+    if not takes_rows(e.b, graph, results):
+        return False
+    AbreastRows(e, graph, results, in_place, _lanes(e.b)).emit(steps)
+    return True
+
+
+def _lanes(b: Builder) -> int:
+    return VECTORS * b.vector_bits // 32
+
+
+def takes_rows(b: Builder, graph: RowGraph, results: Sequence[Buffer]) -> bool:
+    """Whether a row kernel has many short rows, of elements that can be side by side, and is faster that way."""
+    lanes = _lanes(b)
     if b.by_element or not graph.plain or not LEAST <= graph.length <= MOST or graph.count < lanes:
         return False
     if not all(_is_taken(x, role) for x, role in graph.roles.items() if x.writer is None or x in results):
@@ -55,10 +67,28 @@ def emit_abreast(
         return False
     if any(x.writer and x.writer.opcode is Op.REDUCE and role is Role.FULL for x, role in graph.roles.items()):
         return False
-    if not _is_faster(graph, results):
+    node = only_reduction(results)
+    return _is_faster(graph, results) if node is None else _waits(node, graph.length)
+
+
+def only_reduction(results: Sequence[Buffer]) -> Node | None:
+    """The reduction that is all of a kernel's results, with one output; None for other kernels."""
+    node = first_of(results[0]).writer if len(results) == 1 else None
+    return node if node is not None and node.opcode is Op.REDUCE and len(node.outputs) == 1 else None
+
+
+def _waits(node: Node, length: int) -> bool:
+    """Whether the elements of a row that is only reduced would wait for one another: there are no vectors of them."""
+    if length < LEAST_ALONE or not is_one_operation(node):
         return False
-    AbreastRows(e, graph, results, in_place, lanes).emit(steps)
-    return True
+    if extremum_of(node) is not None:
+        return length < FEWEST
+    operand = node.inputs[0]
+    return operand.dtype in ELEMENTS - {DType.F32} and not is_rounded_once(operand, node.attributes["dimensions"])
+
+
+LEAST_ALONE = 9
+"""Elements of such a row. Fewer are unrolled, and LLVM makes vectors of several rows."""
 
 
 def _is_faster(graph: RowGraph, results: Sequence[Buffer]) -> bool:

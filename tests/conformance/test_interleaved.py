@@ -100,6 +100,7 @@ def test_threads_take_rows_apart():
         for count in (1, 2, 3):
             set_threads(count)
             check(joined("f32", "1000,301,", (1, 1), op="negate"))
+            check(joined("bf16", "30011,10,", (1, 2), op="negate"))
             check(joined("s8", "300001,", (1, 1, 2), op="negate"))
     finally:
         set_threads(before)
@@ -114,8 +115,23 @@ def loops(stack: str, text: str) -> int:
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize("widths", [(1, 1), (1, 1, 1, 1), (2, 2), (1, 0, 7)])
 def test_one_nest_writes_all(stack, widths):
-    """A nest for each operand passes over all lines of the result, and writes them with gaps."""
-    assert loops(stack, joined("f32", "200,100,", widths, op="negate")) == 2
+    """A nest for each operand passes over all lines of the result, and writes them with gaps. Where operands are read
+    in order, too, a short dimension has no loop of its own, which would fill no vectors.
+    """
+    assert loops(stack, joined("f32", "200,10,", widths, op="negate")) == 1
+
+
+TURNED = """x = f32[10,200,1] parameter(0)
+t = f32[200,10,1] transpose(x), dimensions={1,0,2}
+y = f32[200,10,1] parameter(1)
+ROOT r = f32[200,10,2] concatenate(t, y), dimensions={2}"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_operands_in_other_orders_have_loops_over_dimensions(stack):
+    text = module("m", TURNED.split("\n"))
+    assert loops(stack, text) > 1
+    check(text)
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
