@@ -62,7 +62,7 @@ class KeyOrder:
         return b.not_(key) if self.descending else key
 
     def _zeros(self, e: Elemental) -> int:
-        """Magnitudes below it, shifted by one bit, compare as 0. A subnormal f16 is compared as an f32, which is normal;
+        """Magnitudes below it, shifted by one bit, compare as 0. A subnormal f16 is compared as a normal f32;
         devices that keep subnormals compare them as they are.
         """
         kept = e.code.strict or e.code.by_element or self.dtype is DType.F16
