@@ -21,6 +21,9 @@ from .memory import constant_array, immediate, is_splat, load
 from .ranges import Steps
 from .registers import I32, I64, Register
 
+SHORT_ROW = 8
+"""Elements of a row whose interleaved stores LLVM joins to vectors."""
+
 
 def constant(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if instruction.shape.size == 1 or is_splat(instruction.literal):
@@ -212,6 +215,14 @@ def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
     assert steps is None, "the element-by-element rule is for steps"
     operand, filler = leaf.instruction.operands
     code = e.code
+    if _has_short_rows(leaf):
+
+        def write(positions: list[IndexValue]) -> None:
+            index = Index.at(code, leaf.shape, positions)
+            leaf.write(e, index, e.value(leaf.instruction, index))
+
+        nest(e, leaf.shape, write)
+        return
     outside = e.value(filler, e.scalar(filler.shape))
     loop = code.loop(leaf.shape.size)
     leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
@@ -239,6 +250,18 @@ def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
         leaf.write(e, Index.at(code, leaf.shape, moved), value)
 
     nest(e, inner, copy)
+
+
+def _has_short_rows(leaf: Leaf) -> bool:
+    """Whether rows have a few elements, as pixels do, and become longer: LLVM makes vectors of stores that fill whole
+    rows, and writes part of a row element by element. Pairs of a complex number it does not join.
+    """
+    fast, padding = leaf.shape.minor_to_major[0] if leaf.shape.rank else 0, leaf.instruction.attributes["padding"]
+    if leaf.shape.rank < 2 or leaf.shape.dims[fast] > SHORT_ROW or leaf.shape.dtype.is_complex:
+        return False
+    if any(d.interior for d in padding):
+        return False
+    return padding[fast].low >= 0 and padding[fast].high >= 0 and padding[fast].low + padding[fast].high > 0
 
 
 def iota(e: Elemental, instruction: Instruction, index: Index) -> Reads:

@@ -27,7 +27,7 @@ from .memory import address
 from .ranges import Steps, loops_over
 from .registers import BOOL, I8, I64, POINTER, Register
 from .scratch import Scratch
-from .sort_order import KeyOrder, key_order, structure
+from .sort_order import KeyOrder, flushing_order, key_order, structure
 from .sort_rows import OperandRow, OperandRows, Target, at_starts
 from .sort_side import SideBySide, tile_of
 
@@ -139,6 +139,7 @@ class _Sorter:
     def __init__(self, e: Elemental, instruction: Instruction, positions: list[IndexValue], way: _Way):
         self.e, self.code, self.instruction, self.positions, self.way = e, e.code, instruction, positions, way
         self.comparator = instruction.attributes["to_apply"]
+        self.flushing = None if self.code.by_element else flushing_order(self.comparator)
         self.dimension = instruction.dimensions[0]
         self.length = instruction.operands[0].shape.dims[self.dimension]
 
@@ -171,7 +172,7 @@ class _Sorter:
         assert way.order is not None
         memory = others[way.keys].start, rows[way.keys].start
         count = sort_select.Selection(self.e, way.order, self.length, way.selected, *memory).collect(self._source, rows)
-        if code.vector_bits < WIDE_BITS:
+        if code.vector_bits < WIDE_BITS or code.strict:  # shared functions are not strict
             return self.sort_few(rows, others, count)
         _Few(self.instruction, self.e.rules).call(code, rows, others, count)
         code.lean = True
@@ -214,6 +215,8 @@ class _Sorter:
         self._merge_all(first, second, passes, self.length)
 
     def less(self, left: Sequence[Register], right: Sequence[Register]) -> ir.Value:
+        if self.flushing is not None:
+            return self.code.b.icmp_signed("<", self.flushing.of(self.e, left), self.flushing.of(self.e, right))
         pairs = [value for pair in zip(left, right, strict=True) for value in pair]
         result = self.e.apply(self.comparator, pairs)
         assert isinstance(result, ir.Value)

@@ -12,7 +12,7 @@ from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import COSMETIC_ATTRIBUTES
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .convert import bits_of
+from .convert import OWN_BITS, bits_of
 from .elemental import Elemental
 from .elementwise import EMIT
 from .registers import Register
@@ -28,7 +28,8 @@ class KeyOrder:
     """The order of keys: key(left) < key(right), or > if it is `descending`.
 
     key: computes the key of a left element from the comparator's parameters. total: floats have the total order; else
-    zeros of both signs are equal, and a NaN, of which the comparator says nothing, stands where the total order has it.
+    zeros of both signs are equal, with them subnormals where comparisons take them for zeros, and a NaN, of which the
+    comparator says nothing, stands where the total order has it.
     """
 
     key: Computation
@@ -52,13 +53,20 @@ class KeyOrder:
         if dtype in FLOATS:
             bits = bits_of(e.code, dtype, value)
             if not self.total:
-                bits = b.select(b.icmp_unsigned("==", b.shl(bits, type_(1)), type_(0)), type_(0), bits)
+                bits = b.select(b.icmp_unsigned("<", b.shl(bits, type_(1)), type_(self._zeros(e))), type_(0), bits)
             key = b.xor(bits, b.lshr(b.ashr(bits, type_(type_.width - 1)), type_(1)))
         elif dtype is DType.PRED:
             key = b.zext(value, type_)
         else:
             key = value if dtype.is_signed else b.xor(value, type_(-1 << (type_.width - 1)))
         return b.not_(key) if self.descending else key
+
+    def _zeros(self, e: Elemental) -> int:
+        """Magnitudes below it, shifted by one bit, compare as 0. A subnormal f16 is compared as a normal f32;
+        devices that keep subnormals compare them as they are.
+        """
+        kept = e.code.strict or e.code.by_element or self.dtype is DType.F16
+        return 1 if kept else 2 << OWN_BITS[self.dtype].mantissa
 
 
 def key_order(comparator: Computation) -> KeyOrder | None:
@@ -78,6 +86,14 @@ def key_order(comparator: Computation) -> KeyOrder | None:
     used = tuple(i for i in comparator.instructions if i in instructions)
     key = Computation(f"{comparator.name}.key", used, right if swapped else left)
     return KeyOrder(key, (root.attributes["direction"] == "GT") != swapped, root.attributes.get("type") == "TOTALORDER")
+
+
+def flushing_order(comparator: Computation) -> KeyOrder | None:
+    """The order of keys where a float comparison decides it whose selection is an instruction of x86: minimum and
+    maximum, which LLVM makes of both, would move a subnormal as 0.
+    """
+    order = key_order(comparator)
+    return order if order is not None and not order.total and order.dtype in (DType.F32, DType.F64) else None
 
 
 def structure(computation: Computation) -> str:

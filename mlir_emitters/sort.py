@@ -212,7 +212,10 @@ class RowSort(Runs):
         keys, minima = (lane.base for lane in spare[plan.holder])
         first = FirstOfRow(self.e, plan.keys, self.length, plan.wanted, keys, minima)
         count = first.candidates(self.source, home)
-        Few(self.e.rules, self.node, self.run, b.fma_hardware).call(b, home, away, count)
+        if b.strict:  # shared functions are not
+            self.sort(*([self.carried(x) for x in lanes] for lanes in (home, away)), count)
+        else:
+            Few(self.e.rules, self.node, self.run, b.fma_hardware).call(b, home, away, count)
         b.lean = True
 
     def radix(self, home: Sequence[Lane], away: Sequence[Lane], either: bool) -> list[Lane]:

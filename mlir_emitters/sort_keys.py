@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 from mlir import ir
 
 from ..hlo.dtypes import DType
@@ -28,7 +29,8 @@ class Keys:
     """A comparator that is less(key(left), key(right)), or greater.
 
     key: the buffer in `body`, the comparator, that is the left element's key. In the total order −0 is before 0. In the
-    other, `partial`, they are equal, and NaNs, which no comparison orders, are where the total order has them.
+    other, `partial`, they are equal, as are subnormals where a comparison flushes them, and NaNs, which no comparison
+    orders, are where the total order has them.
     """
 
     body: Body
@@ -49,8 +51,11 @@ class Keys:
         raw = self.raw(e, element)
         if dtype in KEYED_FLOATS:
             if self.partial:
-                zero = b.constant(0, raw.type)
-                raw = b.select(b.compare_integers("eq", b.binary("shli", raw, 1), zero), zero, raw)
+                # Subnormals of f16 are compared as normal f32; those of others count as zero on the host.
+                flushed = not (b.strict or b.by_element or dtype is DType.F16)
+                least = b.constant(2 << ml_dtypes.finfo(dtype.numpy).nmant if flushed else 1, raw.type)
+                none = b.compare_integers("ult", b.binary("shli", raw, 1), least)
+                raw = b.select(none, b.constant(0, raw.type), raw)
             negative = b.binary("shrsi", raw, self.bits - 1)
             raw = b.binary("xori", raw, b.binary("ori", negative, top))
         elif dtype.is_signed:

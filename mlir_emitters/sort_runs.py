@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mlir import ir
 
+from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, field, replace
 from .builder import Builder, Index, Loop, Unroll, Value
@@ -15,8 +16,11 @@ from .elements import Scalar, decode, flatten, raw_type, unflatten
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .scratch import Scratch
-from .sort_keys import meaning_of
+from .sort_keys import keys_of, meaning_of
 from .sort_lanes import Lane, Source, read_all
+
+FLUSHED = (DType.F32, DType.F64)
+"""Floats of which x86 has minima and maxima, which flush subnormals."""
 
 MOST = 1 << 40
 """Elements of a row that a function takes whose length it does not know: more than any has."""
@@ -27,6 +31,9 @@ class Runs:
 
     def __init__(self, e: Elemental, node: Node, run: int, few: bool):
         self.e, self.b, self.node, self.run, self.few = e, e.b, node, run, few
+        keys = None if e.b.by_element else keys_of(node.bodies[0])
+        # LLVM makes minima and maxima of a float comparison and its selection: they would move a subnormal as 0.
+        self.flushing = keys if keys is not None and keys.partial and keys.key.dtype in FLUSHED else None
 
     def least(self, position: Index, length: Index) -> Index:
         """A position limited to a length."""
@@ -36,6 +43,9 @@ class Runs:
 
     def before(self, left: Sequence[Scalar], right: Sequence[Scalar]) -> Value:
         """Whether the comparator puts the raw elements `left` before `right`."""
+        if self.flushing is not None:
+            first, second = (self.flushing.unsigned(self.e, element) for element in (left, right))
+            return self.b.compare_integers("ult", first, second)
         pairs = zip(self.node.inputs, left, right, strict=True)
         operands = [decode(self.b, x.dtype, value) for x, *both in pairs for value in both]
         return flatten(self.e.apply(self.node.bodies[0], operands)[0])[0]

@@ -342,5 +342,5 @@ def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
 
 
 def _is_small_stack(i: Instruction) -> bool:
-    """Whether a concatenation is of so few arrays of one place each that an element costs little more than its choice."""
+    """Whether a concatenation is of so few arrays of one place each that an element costs little more than a choice."""
     return len(i.operands) <= STACKED and all(o.shape.dims[i.dimensions[0]] == 1 for o in i.operands)

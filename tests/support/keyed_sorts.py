@@ -16,9 +16,10 @@ KEYS = (
     *(DType.S4, DType.U4, DType.PRED),
 )
 
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 1.5, np.inf, -np.inf, 1e-40, -1e-40, 3e-320, np.nan, -np.nan)
-ORDERED = 7
-"""Of SPECIAL: without subnormals, which may be zeros, and NaNs, of which a partial order says nothing."""
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 1.5, np.inf, -np.inf, 1e-40, -1e-40, 3e-320, 1e-6, -1e-6, np.nan, -np.nan)
+"""With subnormals of each type."""
+ORDERED = 12
+"""Of SPECIAL: without NaNs, of which a partial order says nothing."""
 
 
 def keys(dtype: DType, dims: tuple[int, ...], seed: int, special: int = len(SPECIAL)) -> np.ndarray:
