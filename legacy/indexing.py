@@ -176,8 +176,8 @@ class Scatter:
         fill.close()
         loop = code.loop(count if count <= AHEAD else size)
         batch = [*around, code.add(block.index, loop.index)]
-        for (instruction, place), array in zip(self._elements(ahead, batch), held, strict=True):
-            value = array.read(loop.index)
+        for (instruction, place), kept in zip(self._elements(ahead, batch), held, strict=True):
+            value = kept.read(loop.index)
             for register in flatten(value):
                 code.define(register, code.scope)
             e.bind(instruction, place, value)

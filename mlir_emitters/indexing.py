@@ -263,6 +263,6 @@ class ScatterLoops:
                 e.store(x, place, encode(b, x.dtype, value))
 
     def source(self, batch: Indices, within: dict[int, Index]) -> Indices:
-        """The place of an element in an update. within: operand's dimension → the offset in the window; 0 if left out."""
+        """The place of an element in an update. within: operand's dimension → the offset in the window, or 0."""
         offsets, remaining = {w: within.get(d, 0) for d, w in self.window.items()}, iter(batch)
         return tuple(offsets[d] if d in offsets else next(remaining) for d in range(len(self.updates[0].dims)))

@@ -213,7 +213,7 @@ class RowSort(Runs):
         first = FirstOfRow(self.e, plan.keys, self.length, plan.wanted, keys, minima)
         count = first.candidates(self.source, home)
         if b.strict:  # shared functions are not
-            self.sort(*([self.carried(x) for x in lanes] for lanes in (home, away)), count)
+            self.sort([self.carried(x) for x in home], [self.carried(x) for x in away], count)
         else:
             Few(self.e.rules, self.node, self.run, b.fma_hardware).call(b, home, away, count)
         b.lean = True

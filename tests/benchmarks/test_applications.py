@@ -14,8 +14,10 @@ GROWING = {
     "lattice_boltzmann",
     "particle_filter",
 }
-GROWING |= {"page_rank", "spheres"}
-"""Drawn numbers let a rounding grow: weights of many units, variances of two numbers, rates that are negative."""
+GROWING |= {"page_rank", "rotated", "spheres"}
+"""Drawn numbers let a rounding grow: weights of many units, variances of two numbers, rates that are negative, places of
+hundreds whose fractions are weights.
+"""
 
 SIGNS = {"beam"}
 """The order of NaNs depends on their signs, which nothing specifies where they come from inf - inf."""
