@@ -15,8 +15,8 @@ GROWING = {
     "particle_filter",
 }
 GROWING |= {"page_rank", "rotated", "spheres"}
-"""Drawn numbers let a rounding grow: weights of many units, variances of two numbers, rates that are negative, places of
-hundreds whose fractions are weights.
+"""Drawn numbers let a rounding grow: weights of many units, variances of two numbers, rates that are negative, places
+of hundreds whose fractions are weights.
 """
 
 SIGNS = {"beam"}
