@@ -359,4 +359,7 @@ def sqrt(r: Real, x: V) -> V:
 
 
 def rsqrt(r: Real, x: V) -> V:
+    """1/√x by a division. The reciprocal by two steps from a guess of its bits, measured for f32: 0.76 of the time with
+    AVX-512, 0.85 with AVX2, but 1.6 times it there for bf16, and it competes with the other operations of a kernel.
+    """
     return r.div(r.c(1.0), r.sqrt(x))

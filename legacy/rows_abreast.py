@@ -71,7 +71,7 @@ def is_single(leaves: Sequence[Leaf]) -> bool:
 def _single_gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
     """Whether LLVM would make scalars of it: a row fills no vector of 16, or each step rounds and waits for one."""
     reducer = Reducer(e, leaves[0].instruction, apart=False)
-    if reducer.simple is None or rows.grid.length < LEAST_SINGLE:
+    if reducer.simple is None or rows.grid.length < LEAST_SINGLE or rows.grid.count < MANY_SINGLE:
         return False
     if reducer.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
         return rows.grid.length < FILLS
@@ -80,6 +80,9 @@ def _single_gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
 
 LEAST_SINGLE, FILLS = 9, 16
 """Elements of a row that is only reduced, from which on it is not unrolled, and from which on it is vectors."""
+
+MANY_SINGLE = 2048
+"""Such rows from which on 15 ms more of compilation pay."""
 
 
 def _gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:

@@ -116,4 +116,5 @@ def cbrt(b: Builder, x: Value) -> Value:
 
 
 def rsqrt(b: Builder, x: Value) -> Value:
+    """1/√x. The processor's estimate of it, which XLA refines, has other bits on other processors."""
     return b.divf(b.like(1.0, x), b.op("math.sqrt", x))

@@ -68,7 +68,7 @@ def takes_rows(b: Builder, graph: RowGraph, results: Sequence[Buffer]) -> bool:
     if any(x.writer and x.writer.opcode is Op.REDUCE and role is Role.FULL for x, role in graph.roles.items()):
         return False
     node = only_reduction(results)
-    return _is_faster(graph, results) if node is None else _waits(node, graph.length)
+    return _is_faster(graph, results) if node is None else graph.count >= MANY_ALONE and _waits(node, graph.length)
 
 
 def only_reduction(results: Sequence[Buffer]) -> Node | None:
@@ -89,6 +89,9 @@ def _waits(node: Node, length: int) -> bool:
 
 LEAST_ALONE = 9
 """Elements of such a row. Fewer are unrolled, and LLVM makes vectors of several rows."""
+
+MANY_ALONE = 1536
+"""Least number of such rows: their code takes LLVM three times as long, which fewer rows do not give back."""
 
 
 def _is_faster(graph: RowGraph, results: Sequence[Buffer]) -> bool:
