@@ -210,8 +210,11 @@ class _Planner:
         joined = [m for m in cluster.members if m.opcode is Op.CONCATENATE] if self._chooses(i) else []
         if joined and not (_is_small_stack(i) and all(self._indexes(m) for m in joined)):
             return False
-        new_inputs = sum(1 for o in i.operands if o not in cluster.inputs and o not in cluster.members)
-        return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
+        inputs = cluster.inputs.union(o for o in i.operands if o not in cluster.members)
+        return (
+            len(inputs) - 1 <= MOST_OPERANDS
+            or sum(1 for o in inputs if o is not i and not _is_free(o)) <= MOST_OPERANDS
+        )
 
     def _chooses(self, i: Instruction) -> bool:
         """Whether each of many elements is that of one of several values, not of one value at a place that is
@@ -276,6 +279,12 @@ def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
         return True
     alone = len(starts) == 1 and producer.opcode in ELEMENTWISE
     return producer not in starts or alone or _trivial(producer)
+
+
+def _is_free(i: Instruction) -> bool:
+    """Whether a kernel reads nothing for a value, nor computes it: a scalar constant, or that for every element."""
+    constant = i.operands[0] if i.opcode is Op.BROADCAST else i
+    return constant.opcode is Op.CONSTANT and not constant.shape.dims
 
 
 def _trivial(i: Instruction) -> bool:

@@ -5,11 +5,13 @@ import time
 import pytest
 
 from ....formats.text.parser import parse_module
+from ....hlo.analysis.kernel_forms import MOST_OPERANDS
 from ....hlo.dtypes import DType
 from ....hlo.ir import Computation, Instruction, Module
 from ....hlo.opcodes import Op
 from ....hlo.shapes import array
 from ....passes.fusion.cost import MOST_CODE
+from ....passes.fusion.loop import fuse
 from ....passes.pipeline import optimize
 from ....planning.planner import plan
 
@@ -208,6 +210,18 @@ def test_a_constant_for_every_element_is_never_an_array_in_memory():
         lines += [f"s{n} = f32[1024] {('maximum', 'subtract')[n % 2]}(s{n - 1}, b{n})"]
     found = kernels("\n".join([*lines[:-1], "ROOT " + lines[-1]]))
     assert len(found) == 2 and all("subtract" in k for k in found)
+
+
+def test_constants_for_every_element_do_not_count_as_operands():
+    """Those of a long formula, which stand before it, are more than a kernel may have operands."""
+    lines = ["x = f32[1024] parameter(0)", "s0 = f32[1024] negate(x)"]
+    for n in range(1, 2 * MOST_OPERANDS):
+        lines += [f"k{n} = f32[] constant({n})", f"b{n} = f32[1024] broadcast(k{n}), dimensions={{}}"]
+    for n in range(1, 2 * MOST_OPERANDS):
+        lines.append(f"s{n} = f32[1024] {('maximum', 'subtract')[n % 2]}(s{n - 1}, b{n})")
+    text = "\n".join(["HloModule m", "ENTRY e {", *lines[:-1], "ROOT " + lines[-1], "}"])
+    module = fuse(parse_module(text))
+    assert [i.opcode for i in module.entry.instructions] == [Op.PARAMETER, Op.FUSION]
 
 
 def test_code_does_not_explode_where_values_are_read_at_several_places():
