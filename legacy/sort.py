@@ -215,11 +215,12 @@ class _Sorter:
         self._merge_all(first, second, passes, self.length)
 
     def less(self, left: Sequence[Register], right: Sequence[Register]) -> ir.Value:
-        if self.flushing is not None:
-            return self.code.b.icmp_signed("<", self.flushing.of(self.e, left), self.flushing.of(self.e, right))
         pairs = [value for pair in zip(left, right, strict=True) for value in pair]
         result = self.e.apply(self.comparator, pairs)
         assert isinstance(result, ir.Value)
+        if self.flushing is not None:  # besides, as NaNs have keys
+            below = self.code.b.icmp_signed("<", self.flushing.of(self.e, left), self.flushing.of(self.e, right))
+            return self.code.b.and_(result, below)
         return result
 
     def _source(self, position: IndexValue) -> list[Register]:

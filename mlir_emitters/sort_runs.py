@@ -43,12 +43,13 @@ class Runs:
 
     def before(self, left: Sequence[Scalar], right: Sequence[Scalar]) -> Value:
         """Whether the comparator puts the raw elements `left` before `right`."""
-        if self.flushing is not None:
-            first, second = (self.flushing.unsigned(self.e, element) for element in (left, right))
-            return self.b.compare_integers("ult", first, second)
         pairs = zip(self.node.inputs, left, right, strict=True)
         operands = [decode(self.b, x.dtype, value) for x, *both in pairs for value in both]
-        return flatten(self.e.apply(self.node.bodies[0], operands)[0])[0]
+        result = flatten(self.e.apply(self.node.bodies[0], operands)[0])[0]
+        if self.flushing is not None:  # besides, as NaNs have keys
+            first, second = (self.flushing.unsigned(self.e, element) for element in (left, right))
+            return self.b.binary("andi", result, self.b.compare_integers("ult", first, second))
+        return result
 
     def insert(self, source: Source, lanes: Sequence[Lane], start: Index, end: Index) -> None:
         """Insertion sort of the elements [start, end) of a source into the same positions of the lanes."""
