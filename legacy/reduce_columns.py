@@ -239,7 +239,7 @@ def _accumulate(
             column = code.loop(width, unroll=kind)
             at = code.add(line.index, code.add(column.index, start))
             positions[fastest] = code.add(block_start, at)
-            _combine(e, reducers, positions, [(order[-1], code.add(places[-1], k)) for k in range(rows)], at)
+            _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
             column.close()
         line.close()
 
@@ -248,14 +248,15 @@ def _combine(
     e: Elemental,
     reducers: ColumnReducers,
     positions: list[IndexValue],
-    rows: Sequence[tuple[int, IndexValue]],
+    dimension: int,
+    rows: Sequence[IndexValue],
     at: IndexValue,
 ) -> None:
-    """Combine the accumulators of a column with its elements of some rows: (dimension, place) of each."""
+    """Combine the accumulators of a column with its elements of some rows: places in a dimension."""
     code, accumulators = e.code, reducers.read(at)
     passes: list[list[Register]] = [[] for _ in accumulators]
     read: list[list[list[Register]]] = [[] for _ in accumulators]
-    for dimension, place in rows:
+    for place in rows:
         positions[dimension] = place
         for n, reducer in enumerate(reducers.all):
             values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]

@@ -8,6 +8,7 @@ import pytest
 from ...codegen.optimize import optimize
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
+from ...hlo.dtypes import DType
 from ...migration.choose import emitter
 from ...passes import pipeline
 from ...planning.planner import plan
@@ -53,8 +54,6 @@ def test_each_update_meets_its_place(count):
 
 @pytest.mark.parametrize("dtype", ["bf16", "f64", "c64", "s8", "u32"])
 def test_updates_that_are_computed(dtype):
-    from ...hlo.dtypes import DType
-
     draw, kind = np.random.default_rng(1), DType(dtype).numpy
     x, u = (draw.integers(0, 50, n).astype(kind) for n in (50, 700))
     check(remainders(700, dtype, "add", "multiply(p, p)"), [x, u, drawn(700, -100, 100)])
