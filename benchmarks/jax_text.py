@@ -8,7 +8,10 @@ from typing import Any
 
 
 def hlo_text(function: Callable[..., Any], shapes: Sequence[str]) -> str:
-    """HLO of a function of jax, jax.numpy and arrays. shapes: of the arrays, as 'f32 16,128'."""
+    """HLO of a function of jax, jax.numpy and arrays. shapes: of the arrays, as 'f32 16,128'.
+
+    With an array of 64 bits an element, JAX computes with 64 bits, as with jax_enable_x64.
+    """
     import jax
 
     from ..formats.files import load_module
@@ -19,5 +22,7 @@ def hlo_text(function: Callable[..., Any], shapes: Sequence[str]) -> str:
     for shape in shapes:
         dtype, _, sizes = shape.partition(" ")
         given.append(jax.ShapeDtypeStruct([int(n) for n in sizes.split(",") if n], DType(dtype).numpy))
-    lowered = jax.jit(partial(function, jax, jax.numpy)).lower(*given).as_text()
+    wide = any(shape.dtype.itemsize == 8 and shape.dtype.kind != "c" for shape in given)
+    with jax.enable_x64(wide):
+        lowered = jax.jit(partial(function, jax, jax.numpy)).lower(*given).as_text()
     return print_module(load_module(lowered.encode(), "function.mlir").module)
