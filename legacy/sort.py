@@ -36,11 +36,6 @@ RUN = 16
 merges of n elements move 4·n.
 """
 
-WIDE_BITS = 512
-"""The vectors of targets on which the candidates of a top-k are sorted by a shared function. With AVX2, a top 32 of
-16384 took 1.4 of the time so; what LLVM makes of the loops differs.
-"""
-
 ALONE = 512
 """Least elements of a row that an item of a device sorts by digits. It adds up counts one by one, and selects nothing:
 that is done in vectors.
@@ -172,7 +167,7 @@ class _Sorter:
         assert way.order is not None
         memory = others[way.keys].start, rows[way.keys].start
         count = sort_select.Selection(self.e, way.order, self.length, way.selected, *memory).collect(self._source, rows)
-        if code.vector_bits < WIDE_BITS or code.strict:  # shared functions are not strict
+        if code.strict:  # shared functions are not
             return self.sort_few(rows, others, count)
         _Few(self.instruction, self.e.rules).call(code, rows, others, count)
         code.lean = True
