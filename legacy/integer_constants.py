@@ -16,12 +16,38 @@ BITS = 64
 HALF = (1 << 32) - 1
 
 
-def takes(divisor: int, signed: bool) -> bool:
+def takes(x: V, divisor: int, signed: bool) -> bool:
     """Whether `quotient` takes the constant. Of a positive power of two LLVM makes shifts of vectors."""
+    if not _may_be_long(x):
+        return False
     size = abs(divisor) if signed else divisor % (1 << BITS)
     if size < 2 or size == 1 << 63:
         return False
     return divisor < 0 and signed or size & (size - 1) != 0
+
+
+def _may_be_long(x: V) -> bool:
+    """Whether x is made of numbers of 64 bits in memory. Of counters and shorter ones LLVM finds how large they are,
+    and divides 32 bits, of which processors have vectors.
+    """
+    seen, waiting = set[int](), [x]
+    while waiting:
+        value = waiting.pop()
+        if value.type != I64 or id(value) in seen or isinstance(value, ir.Constant) or _opcode(value) in COUNTED:
+            continue
+        if _opcode(value) not in ARITHMETIC:
+            return True
+        seen.add(id(value))
+        waiting += value.operands
+    return False
+
+
+def _opcode(value: V) -> str:
+    return value.opname if isinstance(value, ir.Instruction) else ""
+
+
+COUNTED = {"zext", "sext", "phi"}
+ARITHMETIC = {"add", "sub", "mul", "select", "and", "or", "xor", "shl", "lshr", "ashr", "sdiv", "udiv", "srem", "urem"}
 
 
 def reciprocal(divisor: int, largest: int) -> tuple[int, int] | None:

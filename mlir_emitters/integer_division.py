@@ -93,12 +93,31 @@ def _digits(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     return quotient, b.select(last, b.binary("subi", rest, y), rest)
 
 
-def _wide_constant(b: Builder, y: Value) -> int | None:
+SHORT = {"constant", "index_cast", "index_castui", "extsi", "extui"}
+STEPS = {"addi", "subi", "muli", "select", "andi", "ori", "xori", "shli", "shrsi", "shrui"}
+STEPS |= {f"{kind}{sign}" for kind in ("div", "rem", "max", "min") for sign in ("si", "ui")}
+
+
+def _is_read(x: Value) -> bool:
+    """Whether a 64-bit x depends on numbers of as many bits that are read. Of others LLVM knows the ends: it divides 32
+    bits where these do, of which there are vectors.
+    """
+    found = [x]
+    for value in found:
+        name = "" if isinstance(value.owner, ir.Block) else value.owner.name.removeprefix("arith.")
+        if name not in SHORT | STEPS:
+            return True
+        if name in STEPS:
+            found += [v for v in value.owner.operands if v.type == x.type and v not in found]
+    return False
+
+
+def _wide_constant(b: Builder, x: Value, y: Value) -> int | None:
     """The value of a 64-bit constant by which LLVM divides vectors one element at a time, with a product of 128 bits.
 
     Of the others, powers of two, it makes shifts of vectors, unless they are negative.
     """
-    if y.type.width != 64 or b.vector_bits < 256 or b.by_element or not _is_constant(y):
+    if y.type.width != 64 or b.vector_bits < 256 or b.by_element or not _is_constant(y) or not _is_read(x):
         return None
     value = ir.IntegerAttr(y.owner.attributes["value"]).value
     return None if abs(value) & (abs(value) - 1) == 0 and value > -2 or value in (-1, -(1 << 63)) else value
@@ -148,28 +167,28 @@ def _unsigned_by(b: Builder, x: Value, divisor: int) -> Value:
 
 
 def divide_signed(b: Builder, x: Value, y: Value) -> Value:
-    if (value := _wide_constant(b, y)) is not None:
+    if (value := _wide_constant(b, x, y)) is not None:
         return _signed_by(b, x, value)
     is_zero, divisor = _divisor(b, x, y, True)
     return b.select(is_zero, b.like(-1, x), _quotient(b, x, y, divisor, True))
 
 
 def divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
-    if (value := _wide_constant(b, y)) is not None:
+    if (value := _wide_constant(b, x, y)) is not None:
         return _unsigned_by(b, x, value % (1 << 64))
     is_zero, divisor = _divisor(b, x, y, False)
     return b.select(is_zero, b.like(-1, x), _quotient(b, x, y, divisor, False))
 
 
 def remainder_signed(b: Builder, x: Value, y: Value) -> Value:
-    if _wide_constant(b, y) is not None:
+    if _wide_constant(b, x, y) is not None:
         return b.binary("subi", x, b.binary("muli", divide_signed(b, x, y), y))
     is_zero, divisor = _divisor(b, x, y, True)
     return b.select(is_zero, x, _rest(b, x, y, divisor, True))
 
 
 def remainder_unsigned(b: Builder, x: Value, y: Value) -> Value:
-    if _wide_constant(b, y) is not None:
+    if _wide_constant(b, x, y) is not None:
         return b.binary("subi", x, b.binary("muli", divide_unsigned(b, x, y), y))
     is_zero, divisor = _divisor(b, x, y, False)
     return b.select(is_zero, x, _rest(b, x, y, divisor, False))
