@@ -23,7 +23,7 @@ def takes(x: V, divisor: int, signed: bool) -> bool:
     size = abs(divisor) if signed else divisor % (1 << BITS)
     if size < 2 or size == 1 << 63:
         return False
-    return divisor < 0 and signed or size & (size - 1) != 0
+    return (divisor < 0 and signed) or size & (size - 1) != 0
 
 
 def _may_be_long(x: V) -> bool:

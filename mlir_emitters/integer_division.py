@@ -120,7 +120,7 @@ def _wide_constant(b: Builder, x: Value, y: Value) -> int | None:
     if y.type.width != 64 or b.vector_bits < 256 or b.by_element or not _is_constant(y) or not _is_read(x):
         return None
     value = ir.IntegerAttr(y.owner.attributes["value"]).value
-    return None if abs(value) & (abs(value) - 1) == 0 and value > -2 or value in (-1, -(1 << 63)) else value
+    return None if (abs(value) & (abs(value) - 1) == 0 and value > -2) or value in (-1, -(1 << 63)) else value
 
 
 def _share(b: Builder, x: Value, divisor: int) -> Value:

@@ -1,4 +1,4 @@
-"""Quotients and rests of integers, which both stacks compute in floats and in products of halves, beside every kind of multiple."""
+"""Quotients and rests of integers: both stacks make them of floats and of products of halves. Beside every multiple."""
 
 import re
 
