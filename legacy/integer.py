@@ -7,6 +7,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
+from . import integer_constants
 from .builder import Code
 from .registers import BOOL, DOUBLE
 
@@ -79,6 +80,8 @@ def _least(dtype: DType, x: V) -> V:
 def divide(code: Code, dtype: DType, x: V, y: V) -> V:
     """x / y. x / 0 is -1 (all bits set); INT_MIN / -1 is INT_MIN."""
     b = code.b
+    if _takes_products(code, dtype, x, y):
+        return integer_constants.quotient(code, x, int(y.constant), dtype.is_signed)
     zero = b.icmp_signed("==", y, y.type(0))
     if not dtype.is_signed:
         return b.select(zero, x.type(-1), _quotient(code, dtype, x, y, b.select(zero, y.type(1), y)))
@@ -116,6 +119,17 @@ def _estimates(code: Code, dtype: DType, y: V) -> bool:
     return dtype.bits == 64 and code.vector_bits == 512 and not code.by_element and not isinstance(y, ir.Constant)
 
 
+def _takes_products(code: Code, dtype: DType, x: V, y: V) -> bool:
+    """Whether a quotient by y is a product of vectors here: LLVM multiplies 64-bit integers by elements for it."""
+    return (
+        dtype.bits == 64
+        and code.vector_bits >= 256
+        and not code.by_element
+        and isinstance(y, ir.Constant)
+        and integer_constants.takes(x, int(y.constant), dtype.is_signed)
+    )
+
+
 def _wide_quotient(code: Code, dtype: DType, x: V, divisor: V) -> tuple[V, V]:
     """(quotient towards zero, rest) of 64-bit integers.
 
@@ -142,6 +156,8 @@ def _wide_quotient(code: Code, dtype: DType, x: V, divisor: V) -> tuple[V, V]:
 def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
     """x % y. x % 0 is x; INT_MIN % -1 is 0."""
     b = code.b
+    if _takes_products(code, dtype, x, y):
+        return b.sub(x, b.mul(integer_constants.quotient(code, x, int(y.constant), dtype.is_signed), y))
     zero = b.icmp_signed("==", y, y.type(0))
     minus_one = b.icmp_signed("==", y, y.type(-1))
     divisor = b.select(b.or_(zero, minus_one) if dtype.is_signed else zero, y.type(1), y)
