@@ -13,10 +13,13 @@ from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental
 from .elements import Scalar, parts
 from .graph import Buffer, Node, reachable
-from .ranges import Steps, neighbours, outer_loops
+from .ranges import Steps, neighbours, open_steps, outer_loops
 
 WIDEST = 8
 """Neighbours in memory that LLVM interleaves at most."""
+
+LEAST_ROW, SCATTERED = 32, 4
+"""Places of a row below which LLVM would make vectors of several rows, and scatter them; bytes of what it scatters."""
 
 
 def leaves_gaps(node: Node) -> bool:
@@ -55,19 +58,26 @@ def emit_padding(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffe
 
 def _rows(
     b: Builder, result: Buffer, fast: int, steps: Steps | None
-) -> Iterator[tuple[Mapping[int, Index], Index, Index]]:
+) -> Iterator[tuple[dict[int, Index], Index, Index]]:
     """Loops over rows: (the position along each other dimension, the first place in the row, the number of them)."""
     dims, inside = result.dims, () if steps is None else steps.dimensions
-    if steps is not None and fast in inside:
+    short = dims[fast] < LEAST_ROW and result.dtype.bytes // parts(result.dtype) >= SCATTERED
+    unroll = Unroll.SCALAR if short else Unroll.NONE
+
+    def within(places: dict[int, Index], first: Index, count: Index) -> Iterator[tuple[dict[int, Index], Index, Index]]:
+        order = [d for d in reversed(result.shape.minor_to_major) if d != fast and d not in places]
+        with outer_loops(b, None, (), dims, order, unroll) as more:
+            yield places | more, first, count
+
+    if steps is None:
+        yield from within({}, 0, dims[fast])
+    elif fast in inside:
         for outer, first, count in neighbours(b, steps, [dims[d] for d in inside]):
-            places: dict[int, Index] = dict(zip(inside, outer, strict=False))
-            order = [d for d in reversed(result.shape.minor_to_major) if d != fast and d not in places]
-            with outer_loops(b, None, (), dims, order, Unroll.NONE) as more:
-                yield places | more, first, count
-        return
-    order = [d for d in reversed(result.shape.minor_to_major) if d != fast]
-    with outer_loops(b, steps, inside, dims, order, Unroll.NONE) as found:
-        yield found, 0, dims[fast]
+            yield from within(dict(zip(inside, outer, strict=False)), first, count)
+    else:
+        loop, found = open_steps(b, steps, [dims[d] for d in inside], unroll)
+        yield from within(dict(zip(inside, found, strict=True)), 0, dims[fast])
+        b.close_loop(loop)
 
 
 class _Row:
