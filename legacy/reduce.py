@@ -14,6 +14,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from .along import Along
 from .builder import Code, Unroll
+from .complex_rows import sum_of_row
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import (
@@ -197,6 +198,10 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     along = Along(e, reducer.operands, reduced_order(instruction), index)
     if reducer.in_parts:
         return (yield from _reduce_in_parts(reducer, values, along))
+    if reducer.simple is not None and reducer.simple.opcode is Op.ADD and source.dtype.is_complex:
+        row = sum_of_row(e, reducer.operands[0], along)
+        if row is not None:
+            return reducer.result(reducer.join(values, [row]))
     run = _run_of(reducer, along) if reducer.in_chains else None
     if run is not None:
         return reducer.result(reducer.close(reducer.combine_chains(reducer.open(values), run)))
