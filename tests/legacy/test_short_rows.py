@@ -1,4 +1,4 @@
-"""Sums of a few complex numbers beside each other in memory on the legacy stack: vectors of both parts."""
+"""Sums of a few complex numbers or integers beside each other in memory on the legacy stack: vectors of a row."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import pytest
 
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
+from ...hlo.dtypes import DType
 from ...legacy import emit
 from ...planning.planner import plan
 from ..support.check import check
@@ -80,3 +81,27 @@ def test_columns_are_not(dims, reduced):
 
 def test_strict_sums_are_in_order():
     assert vectors(text_of("c64", "70,11", "1"), replace(OPTIONS, strict=True)) == 0
+
+
+def words(dtype: str, dims: str, reduced: str = "1") -> str:
+    return text_of(dtype, dims, reduced).replace("(-0.0, -0.0)", "7")
+
+
+@pytest.mark.parametrize("dtype", ["s16", "u16", "s32", "u32", "s64", "u64"])
+def test_rows_of_integers_of_any_length(dtype):
+    """They wrap."""
+    info = np.iinfo(DType(dtype).numpy)
+    for length in (7, 8, 9, 10, 11, 13, 15, 16):
+        given = np.random.default_rng(0).integers(info.min, info.max, (33, length), info.dtype, endpoint=True)
+        given[3] = info.max
+        check(words(dtype, f"33,{length}"), [given], stacks=("evaluator", "legacy"))
+
+
+def test_rows_of_integers_are_vectors():
+    def joined(text: str) -> bool:
+        return "add <4 x i" in emit(plan(parse_module(text)).kernels, OPTIONS).llvm_ir
+
+    assert joined(words("s32", "70,9")) and joined(words("u16", "70,15")) and joined(words("s64", "70,8"))
+    assert not any(
+        map(joined, (words("s32", "70,8"), words("s32", "70,16"), words("s8", "70,9"), words("s32", "9,70", "0")))
+    )
