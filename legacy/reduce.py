@@ -32,6 +32,7 @@ from .narrow import NARROW, decode, encode
 from .overlapping import piece_of, reduce_overlapping
 from .partial import TERMS, UNBOUNDED, PartialSums, nothing
 from .registers import Register
+from .short_rows import sum_of_row
 from .sum_run import SHORTEST, sum_along
 
 ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
@@ -197,6 +198,10 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     along = Along(e, reducer.operands, reduced_order(instruction), index)
     if reducer.in_parts:
         return (yield from _reduce_in_parts(reducer, values, along))
+    if reducer.simple is not None and reducer.simple.opcode is Op.ADD:
+        row = sum_of_row(e, reducer.operands[0], along)
+        if row is not None:
+            return reducer.result(reducer.join(values, [row]))
     run = _run_of(reducer, along) if reducer.in_chains else None
     if run is not None:
         return reducer.result(reducer.close(reducer.combine_chains(reducer.open(values), run)))

@@ -1,56 +1,154 @@
-"""Sums of few columns whose rows follow each other in memory: as one run, by a function that kernels share."""
+"""Sums of few columns whose rows follow each other in memory, as one run: of floats by a function that kernels share, of
+integers in vectors of several rows, whose lanes are combined at the end.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
+from mlir import ir
+
 from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .ahead import streams
-from .builder import Index, Unroll
+from .builder import Index, Pointer, Unroll, Value
 from .elemental import Elemental, Indices
 from .elements import flatten, raw_type
-from .graph import Node
+from .graph import Buffer, Node
 from .long_sums import LANES, are_float_sums
 from .ranges import Steps, outer_loops
+from .reduce import is_one_operation
 from .sum_run import Form, SumRun, is_run, stored_of
+
+MOST_WORDS = 7
+"""Columns of integers up to which a vector of several rows is faster than a vector for each row, or scalars."""
+
+_WORDS: dict[Op, tuple[str, str]] = {
+    Op.ADD: ("addi", "addi"),
+    Op.AND: ("andi", "andi"),
+    Op.MAXIMUM: ("maxui", "maxsi"),
+    Op.MINIMUM: ("minui", "minsi"),
+    Op.OR: ("ori", "ori"),
+    Op.XOR: ("xori", "xori"),
+}
+"""What combines integers in any order: (of unsigned ones, of signed ones)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Where the columns are. source: in memory; outer, columns: dimensions before and after the reduced ones; width:
+    elements of a row, the columns' number; count: elements of a run of rows.
+    """
+
+    source: Buffer
+    outer: Sequence[int]
+    columns: Sequence[int]
+    width: int
+    count: int
+
+
+def _run_of(e: Elemental, node: Node, inside: Sequence[int]) -> _Run | None:
+    operand = node.inputs[0]
+    reduced, rank = sorted(node.attributes["dimensions"]), len(operand.dims)
+    if len(node.outputs) != 1 or reduced != list(range(reduced[0], reduced[-1] + 1)):
+        return None
+    outer, columns = list(range(reduced[0])), list(range(reduced[-1] + 1, rank))
+    width, source = math.prod(operand.dims[d] for d in columns), stored_of(operand)
+    count = math.prod(operand.dims[d] for d in reduced) * width
+    plain = operand.shape.is_row_major and node.output.shape.is_row_major
+    if source is None or not plain or width < 2 or not is_run(e.b, count) or any(d >= len(outer) for d in inside):
+        return None
+    return _Run(source, outer, columns, width, count)
 
 
 def emit_columns_of_run(
     e: Elemental, node: Node, finish: Callable[[Indices], None], inside: Sequence[int], steps: Steps | None
 ) -> bool:
-    """Emit a sum over columns, each result followed by `finish` with its value bound; False if no function does it.
+    """Emit a reduction over columns, each result followed by `finish` with its value bound; False if it is no such run.
 
     inside: the operand's dimensions that the steps number.
     """
+    run, dtype = _run_of(e, node, inside), node.inputs[0].dtype
+    if run is None:
+        return False
+    word = _word_of(node)
+    if word is None and not (
+        dtype in (DType.F32, DType.F64)
+        and are_float_sums(node)
+        and run.width <= LANES
+        and run.width & (run.width - 1) == 0
+    ):
+        return False
+    if word is not None and (run.width > MOST_WORDS or run.count < 2 * run.width * _lanes(e, dtype)):
+        return False
     b, operand, initial = e.b, node.inputs[0], node.inputs[-1]
-    reduced, rank = sorted(node.attributes["dimensions"]), len(operand.dims)
-    if len(node.outputs) != 1 or operand.dtype not in (DType.F32, DType.F64) or not are_float_sums(node):
-        return False
-    if reduced != list(range(reduced[0], reduced[-1] + 1)) or not operand.shape.is_row_major:
-        return False
-    outer, columns = list(range(reduced[0])), list(range(reduced[-1] + 1, rank))
-    width, source = math.prod(operand.dims[d] for d in columns), stored_of(operand)
-    count = math.prod(operand.dims[d] for d in reduced) * width
-    fits = 1 < width <= LANES and width & (width - 1) == 0 and node.output.shape.is_row_major and is_run(b, count)
-    if source is None or not fits or any(d >= len(outer) for d in inside):
-        return False
-    element = raw_type(b.types, operand.dtype)
+    element = raw_type(b.types, dtype)
     (start,) = flatten(e.value(initial, ()))
-    helper = SumRun(Form.PLAIN, operand.dtype, bool(streams([operand], operand)), width)
-    with outer_loops(b, steps, inside, operand.dims, outer, Unroll.NONE) as places:
+    with outer_loops(b, steps, inside, operand.dims, run.outer, Unroll.NONE) as places:
         first: Index = 0
-        for d in outer:
+        for d in run.outer:
             first = b.add(first, b.mul(places.get(d, 0), operand.strides[d]))
-        sums = helper.call_into(b, [b.pointer(e.pointers[source.argument], first, element)], count)
-        with b.loop(0, width) as column:
-            index: list[Index] = [places.get(d, 0) for d in outer]
+        at = b.pointer(e.pointers[run.source.argument], first, element)
+        if word is None:
+            helper = SumRun(Form.PLAIN, dtype, bool(streams([operand], operand)), run.width)
+            sums = helper.call_into(b, [at], run.count)
+        else:
+            sums = _combined(e, run, dtype, word, at)
+        with b.loop(0, run.width) as column:
+            index: list[Index] = [places.get(d, 0) for d in run.outer]
             left: Index = column.index
-            for d in columns:
+            for d in run.columns:
                 inner = math.prod(operand.dims[d + 1 :])
                 index.append(b.div(left, inner) if operand.dims[d] != 1 else 0)
                 left = b.rem(left, inner) if operand.dims[d] != 1 else left
-            value = b.load(b.pointer(sums, column.index, element), element, operand.dtype.bytes)
-            b.remember((node.output, tuple(index), False), b.op("arith.addf", start, value))
+            value = b.load(b.pointer(sums, column.index, element), element, dtype.bytes)
+            made = b.op("arith.addf" if word is None else word, start, value)
+            b.remember((node.output, tuple(index), False), made)
             finish(tuple(index))
     return True
+
+
+def _word_of(node: Node) -> str | None:
+    """The operation on integers of whole bytes that a reduction is, if their order does not matter."""
+    dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
+    whole = dtype.is_integer and dtype.bits >= 8 and node.output.dtype is dtype
+    if not whole or not is_one_operation(node) or writer is None or writer.opcode not in _WORDS:
+        return None
+    return f"arith.{_WORDS[writer.opcode][dtype.is_signed]}"
+
+
+def _lanes(e: Elemental, dtype: DType) -> int:
+    """Of one vector of the target."""
+    return max(e.b.vector_bits, 128) // dtype.bits
+
+
+def _combined(e: Elemental, run: _Run, dtype: DType, word: str, at: Pointer) -> Value:
+    """The memory of the columns' results: in as many vectors as there are columns, lane k is of column k mod width."""
+    b, element = e.b, raw_type(e.b.types, dtype)
+    size = run.width * _lanes(e, dtype)
+
+    def read(place: Index, lanes: int) -> Value:
+        return b.load(b.pointer(at, place, element), ir.VectorType.get([lanes], element), dtype.bytes)
+
+    done = run.count - run.count % size
+    with b.loop(size, done, size, [read(0, size)]) as loop:
+        loop.next = [b.op(word, loop.carried[0], read(loop.index, size))]
+    (found,) = loop.values
+    while size > run.width:
+        size //= 2
+        low, high = (_part(e, found, k, size) for k in (0, size))
+        found = b.op(word, low, high)
+        if run.count - done >= size:
+            found, done = b.op(word, found, read(done, size)), done + size
+    space = b.alloca(element, run.width, 64)
+    b.store(found, b.pointer(space, 0, element), dtype.bytes)
+    return space
+
+
+def _part(e: Elemental, value: Value, start: int, count: int) -> Value:
+    mask = {"mask": ir.DenseI64ArrayAttr.get(range(start, start + count))}
+    return e.b.op(
+        "vector.shuffle", value, value, type=ir.VectorType.get([count], value.type.element_type), attributes=mask
+    )

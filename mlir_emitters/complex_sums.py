@@ -21,7 +21,7 @@ from .long_sums import BLOCK, Blocks, Carried, LongSums
 CACHE_LINE = 64  # bytes of a wide vector
 LINES = 4  # wide vectors: as many as an addition has cycles
 FEW_LINES = 2  # the same with 16 registers, half as wide, where there are two sums of each
-LEAST = 8  # elements of a run: fewer are as fast one by one
+LEAST = 3  # elements of a run: two are as fast one by one
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ from .long_sums import (
     is_long,
     long_sum,
 )
-from .sum_run import FEWEST, SumRun, addends_of, is_run
+from .sum_run import FEWEST, SumRun, addends_of, is_run, stored_of
 from .tails import FETCHED, lanes_of, reduce_tails
+from .word_rows import sum_of_words, takes_words
 
 UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
@@ -134,6 +135,8 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         values = _long_sums(e, node, index, order, _spread(accumulators))
     elif (best := _extremum(e, node, index, order, accumulators)) is not None:
         values = [rounded(e, node.output, best)]
+    elif (word := _word(e, node, index, order, _spread(accumulators))) is not None:
+        values = [word]
     elif (all_lanes := _in_tails(e, node, index, order, accumulators)) is not None:
         values = all_lanes
     else:
@@ -319,6 +322,17 @@ def _extremum(
         return value
 
     return extremum_in_lanes(e.b, op, along.sizes, flatten(initials[0])[0], visit, ahead)
+
+
+def _word(e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]) -> Value | None:
+    """The sum of a few integers of a row in memory (word_rows.py)."""
+    along, operand = _Along(e, node, index, order), node.inputs[0]
+    source = stored_of(operand) if along.dense and len(along.sizes) == 1 else None
+    if source is None or not takes_words(e.b, node, along.sizes[0]):
+        return None
+    element = raw_type(e.b.types, operand.dtype)
+    first = e.b.pointer(e.pointers[source.argument], e.offset(operand, along.place([0])), element)
+    return sum_of_words(e.b, node, first, along.sizes[0], initials[0])
 
 
 def _in_tails(

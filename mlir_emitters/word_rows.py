@@ -1,0 +1,55 @@
+"""Sums of a few integers beside each other in memory, as vectors of one row whose halves are added up. LLVM makes
+vectors of several such rows, element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..hlo.opcodes import Op
+from .builder import Builder, Pointer, Value
+from .elements import raw_type
+from .graph import Node
+
+LENGTHS, WIDEST = range(9, 16), 64
+"""Integers of a row, and one less of so many bits: fewer are as fast one by one, and LLVM makes vectors of more."""
+
+NARROWEST = 16
+"""Bits of the integers: of bytes, LLVM adds up several rows faster."""
+
+
+def takes_words(b: Builder, node: Node, count: int) -> bool:
+    """Whether a reduction adds up so many integers of a row."""
+    dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
+    if b.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
+        return False
+    whole = dtype.is_integer and dtype.bits >= NARROWEST and node.output.dtype is dtype
+    few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)
+    return whole and few and {*writer.inputs} == {*node.bodies[0].parameters}
+
+
+def sum_of_words(b: Builder, node: Node, first: Pointer, count: int, initial: Value) -> Value:
+    """The sum of so many integers from the first on."""
+    dtype = node.inputs[0].dtype
+    element = raw_type(b.types, dtype)
+    pieces: list[Value] = []  # a vector of each power of two, the widest first
+    place = 0
+    while place < count:
+        width = 1 << ((count - place).bit_length() - 1)
+        at = b.pointer(first, place, element)
+        pieces.append(b.load(at, ir.VectorType.get([width], element), dtype.bytes))
+        place += width
+    total = pieces.pop(0)
+    while (width := total.type.shape[0] // 2) > 0:
+        total = b.op("arith.addi", _lanes(b, total, range(width)), _lanes(b, total, range(width, 2 * width)))
+        if pieces and pieces[0].type.shape[0] == width:
+            total = b.op("arith.addi", total, pieces.pop(0))
+    only = {"static_position": ir.DenseI64ArrayAttr.get([0])}
+    return b.op("arith.addi", initial, b.op("vector.extract", total, type=element, attributes=only))
+
+
+def _lanes(b: Builder, value: Value, lanes: Sequence[int]) -> Value:
+    type = ir.VectorType.get([len(lanes)], value.type.element_type)
+    return b.op("vector.shuffle", value, value, type=type, attributes={"mask": ir.DenseI64ArrayAttr.get(lanes)})
