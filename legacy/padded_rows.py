@@ -70,8 +70,8 @@ class PaddedRows:
         if beside or not longer or operand.shape.minor_to_major != shape.minor_to_major:
             return None
         each, rows = max(1, dtype.bytes // UNIT), shape.size // shape.dims[fast]
-        lanes = (n * each for n in (size, here.low, shape.dims[fast]))
-        return PaddedRows(operand, pad.operands[1], rows, *lanes, each)
+        before, low, after = (n * each for n in (size, here.low, shape.dims[fast]))
+        return PaddedRows(operand, pad.operands[1], rows, before, low, after, each)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         code, dtype = e.code, leaf.shape.dtype

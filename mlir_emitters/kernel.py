@@ -47,6 +47,7 @@ from .loops import (
     with_loops,
 )
 from .padding import takes_steps as whole_rows_take_steps
+from .planes import emit_planes
 from .ranges import Steps, runs
 from .regions import boxes_of, over_boxes
 from .repetition import whole_rows_of
@@ -361,12 +362,13 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
             write(Linear((inner.open(*run, unroll),)))
             inner.close()
         return
-    rows = whole_rows_of(b, group)
-    if rows is not None:
+    if (rows := whole_rows_of(b, group)) is not None:
         rows.emit(e, first, steps)
         return
     bare = None if b.by_element else pure_transposition(group)
     if bare is not None:
+        if emit_planes(e, first, *bare, steps):
+            return
         sides = crossing_dimension(group, SHORTEST)
         if sides is not None and emit_blocks(e, first, *bare, sides, steps):
             return

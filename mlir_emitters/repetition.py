@@ -28,7 +28,7 @@ LINE = 64
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A row of `length` elements along these dimensions, the slowest first, `rows` times; `piece` of them on the stack."""
+    """A row of `length` elements along these dimensions, the slowest first, `rows` times; `piece` of them are kept."""
 
     dimensions: tuple[int, ...]
     length: int
@@ -46,8 +46,8 @@ class Repetition:
             return None
         inside = order[min(order.index(d) for d in differs) :]
         length = math.prod(result.dims[d] for d in inside)
-        size, made = length * result.dtype.bytes, reachable([result])
-        made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in made)
+        size = length * result.dtype.bytes
+        made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
         whole = LINE // math.gcd(size, LINE)
         piece, rows = -(-max(1, PIECE // size) // whole) * whole, result.shape.size // length
         if size > (MOST if made else MOVED) or piece * size > MOST or rows < 2 * piece:
