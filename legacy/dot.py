@@ -184,7 +184,11 @@ RULES: dict[Op, ElementRule] = {Op.DOT: dot}
 
 
 def column_dimension(instruction: Instruction) -> int | None:
-    """The result dimension to vectorise over: the fastest of the right operand, otherwise that of the left operand."""
+    """The result dimension to vectorise over: the fastest of the right operand, otherwise that of the left operand.
+
+    It may be one of batches where it is the fastest of both and of the result, and numbers are complex: of others,
+    passes have made a reduction.
+    """
     dims = DotDims.of(instruction)
     lhs, rhs = (o.shape for o in instruction.operands[:2])
     if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
@@ -194,7 +198,12 @@ def column_dimension(instruction: Instruction) -> int | None:
         found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
         if found is not None and instruction.shape.dims[found] >= 8:
             return found
-    return None
+    if not instruction.shape.dtype.is_complex:
+        return None
+    shapes = (instruction.shape, lhs, rhs)
+    found, *places = [next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1) for shape in shapes]
+    batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
+    return found if batched and instruction.shape.dims[found] >= 8 else None
 
 
 def columns_of(instruction: Instruction) -> int:

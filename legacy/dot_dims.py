@@ -49,6 +49,11 @@ class DotDims:
             _place(self.rhs_rank, (self.rhs_batch, batch), (self.rhs_free, right), (self.rhs_contracting, inner)),
         )
 
+    def batch_dimension(self, of_rhs: bool, dimension: int) -> int | None:
+        """The dimension of the result that a batch dimension of an operand becomes; None if it is none."""
+        batch = self.rhs_batch if of_rhs else self.lhs_batch
+        return batch.index(dimension) if dimension in batch else None
+
     def result_dimension(self, of_rhs: bool, dimension: int) -> int | None:
         """The dimension of the result that a free dimension of an operand becomes; None if it is not free."""
         free = self.rhs_free if of_rhs else self.lhs_free

@@ -17,7 +17,8 @@ from .builder import IndexValue, Once, Unroll
 from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_micro import FLOATS, Narrow, PackColumns, height_of, pitch_of
-from .dot_problem import WIDE, Side, positions_of_step, registers, sides_of
+from .dot_pairs import PARTS
+from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, registers, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
 from .memory import Pointer, address, load, store
@@ -54,7 +55,8 @@ many streams, and the addresses of what is fetched, a processor can hold.
 @dataclass(frozen=True, slots=True)
 class NarrowProblem:
     """wide: the side with many rows; few: that with few columns; swapped: whether wide is B of `sides_of`; exchanged:
-    whether that is the left operand. row, column: the distances of the result's elements along wide and few.
+    whether that is the left operand. row, column: the distances of the result's elements along wide and few. parts: of
+    an element, if it is complex: its products are those of rows and columns of parts (PackColumns).
     """
 
     wide: Side
@@ -64,6 +66,17 @@ class NarrowProblem:
     row: int
     column: int
     depth: int
+    parts: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Columns of parts."""
+        return self.few.size * self.parts
+
+    @property
+    def length(self) -> int:
+        """Parts of a row."""
+        return self.depth * self.parts
 
 
 def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
@@ -71,8 +84,10 @@ def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
     dtype = accumulator_dtype(instruction)
     operands = instruction.operands[:2]
     given = {o.shape.dtype for o in operands}
-    fits = dtype in WIDE and given <= WIDE[dtype] & FLOATS and instruction.shape.dtype.is_float
-    if not fits or e.code.strict or not all(o in e.leaves for o in operands):
+    is_float = dtype in WIDE and given <= WIDE[dtype] & FLOATS and instruction.shape.dtype.is_float
+    is_complex = dtype in COMPLEX and given == {instruction.shape.dtype}
+    parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
+    if not (is_float or is_complex) or e.code.strict or not all(o in e.leaves for o in operands):
         return None
     sides = sides_of(instruction)
     if sides is None:
@@ -83,12 +98,13 @@ def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
     lanes = lanes_of(e, dtype)
     for swapped, wide, few in ((False, left, right), (True, right, left)):
         most = FEW_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else FEW_COLUMNS - 1
-        if wide.size < LEAST_ROWS or not 1 <= few.size <= most or wide.contracted_stride != 1:
-            continue
-        if depth < LEAST_VECTORS * lanes or pitch_of(depth, lanes) * few.size * dtype.bytes > COLUMN_BYTES:
-            continue
         strides = (1, rows) if swapped else (rows, 1)
-        return NarrowProblem(wide, few, swapped, exchanged, *strides, depth)
+        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_)
+        if wide.size < LEAST_ROWS or not 1 <= found.columns <= most or wide.contracted_stride != 1:
+            continue
+        size = pitch_of(found.length, lanes) * found.columns * dtype.bytes
+        if found.length >= LEAST_VECTORS * lanes and size <= COLUMN_BYTES:
+            return found
     return None
 
 
@@ -109,7 +125,7 @@ def emit_narrow_dot(
 ) -> None:
     """Emit a dot into the buffer at `result`, or call `finish` for each element."""
     code, wide, few = e.code, problem.wide, problem.few
-    dtype = accumulator_dtype(instruction)
+    dtype = accumulator_dtype(instruction).component
     each = None if steps is None else positions_of_step(instruction, steps.partition, columns=problem.swapped)
     around = steps if each is None else None
     inside = () if around is None else around.dimensions
@@ -118,15 +134,16 @@ def emit_narrow_dot(
     if steps is not None and each is not None:
         begin, end = code.multiply(steps.begin, each), code.multiply(steps.end, each)
     lanes = lanes_of(e, dtype)
-    packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.depth, lanes) * few.size))
-    banded = finish is not None or instruction.shape.dtype is not dtype
-    sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * few.size)) if banded else None
+    packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, lanes) * problem.columns))
+    apart = problem.parts > 1 and few.size > 1 and problem.column > 1  # neither parts nor columns are neighbours
+    banded = finish is not None or instruction.shape.dtype.component is not dtype or apart
+    sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * problem.columns)) if banded else None
     sizes = instruction.shape.dims[: len(wide.loops)]
     with loops_over(code, around, inside, sizes, range(len(sizes)), Unroll.NEVER) as batch:
         place = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
         loops = _Rows(e, instruction, problem, packed, batch, place)
         loops.pack()
-        one = sums is None and problem.depth <= loops.block
+        one = sums is None and problem.length <= loops.block
         bands = Once(begin, ()) if one else code.range(begin, end, BAND_ROWS, unroll=Unroll.NEVER)
         count = code.subtract(end, bands.index)
         count = count if one else code.minimum(count, BAND_ROWS)
@@ -155,17 +172,18 @@ class _Rows:
 
     @property
     def dtype(self) -> DType:
-        return accumulator_dtype(self.instruction)
+        """Of sums, or of their parts."""
+        return accumulator_dtype(self.instruction).component
 
     @property
     def block(self) -> int:
-        """Elements of a column that are multiplied with a band of rows."""
+        """Elements, or their parts, of a column that are multiplied with a band of rows."""
         lanes = lanes_of(self.e, self.dtype)
-        return BLOCK_BYTES // (self.problem.few.size * self.dtype.bytes) // lanes * lanes
+        return BLOCK_BYTES // (self.problem.columns * self.dtype.bytes) // lanes * lanes
 
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
-        """Loops over the blocks of the depth: (the first element, their number)."""
-        for first, end, count in parts(self.problem.depth, self.block):
+        """Loops over the blocks of the depth: (the first element or part, their number)."""
+        for first, end, count in parts(self.problem.length, self.block):
             loop = self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER)
             yield loop.index, count
             loop.close()
@@ -176,24 +194,26 @@ class _Rows:
         source, lanes = few.operand.shape.dtype, lanes_of(self.e, dtype)
         start, strides = code.weighted_sum(self.batch, few.loops), (few.free_stride, few.contracted_stride)
         for first, count in self._blocks():
-            place = code.add(start, code.multiply(first, few.contracted_stride))
+            element = code.divide(first, self.problem.parts)
+            place = code.add(start, code.multiply(element, few.contracted_stride))
             columns = address(code, self.e.leaves[few.operand], source, place)
             PackColumns(source, dtype, lanes).call(code, columns, self._packed(first), (few.size, count), *strides)
 
     def _packed(self, first: IndexValue) -> ir.Value:
         code = self.e.code
-        return address(code, self.packed, self.dtype, code.multiply(first, self.problem.few.size))
+        return address(code, self.packed, self.dtype, code.multiply(first, self.problem.columns))
 
     def multiply(self, top: IndexValue, count: IndexValue, to: Pointer, banded: bool) -> None:
         """Store the sums of `count` rows from `top` on in the result, or in a band that begins with them."""
         e, code, p, dtype = self.e, self.e.code, self.problem, self.dtype
-        wide, columns = p.wide, p.few.size
-        distances = (columns, 1) if banded else (p.row, p.column)
-        at = 0 if banded else code.add(self.place, code.multiply(top, p.row))
+        wide, columns = p.wide, p.columns
+        distances = (columns, 1) if banded else (p.row * p.parts, p.column if p.parts == 1 else 1)
+        at = 0 if banded else code.multiply(code.add(self.place, code.multiply(top, p.row)), p.parts)
         start = code.add(code.weighted_sum(self.batch, wide.loops), code.multiply(top, wide.free_stride))
-        source, lanes = wide.operand.shape.dtype, lanes_of(e, dtype)
+        start = code.multiply(start, p.parts)
+        source, lanes = wide.operand.shape.dtype.component, lanes_of(e, dtype)
         dense = distances == (columns, 1) or (columns == 1 and distances[0] == 1)
-        row = wide.free_stride * source.bytes
+        row = wide.free_stride * p.parts * source.bytes
         far = wide.size * row >= FAR_BYTES and row >= FAR_ROW
         height = height_of(columns, registers(lanes * dtype.bits))
         height = min(height, FAR_HEIGHT) if far else height
@@ -202,7 +222,7 @@ class _Rows:
             rows = address(code, e.leaves[wide.operand], source, code.add(start, first))
             target = address(code, to, dtype, at)
             later = code.b.icmp_unsigned("!=", code.value(first), I64(0))
-            adds, distance = code.b.zext(later, I64), wide.free_stride
+            adds, distance = code.b.zext(later, I64), wide.free_stride * p.parts
             narrow.call(code, rows, self._packed(first), target, count, depth, distance, distances, adds)
 
     def give(
@@ -210,11 +230,11 @@ class _Rows:
     ) -> None:
         """Round the sums of `count` rows from `top` on, and store them, or call `finish` for each."""
         e, code, p, shape = self.e, self.e.code, self.problem, self.instruction.shape
-        dtype = self.dtype
+        dtype = accumulator_dtype(self.instruction)
         rows = code.range(0, count, unroll=Unroll.NEVER)
         columns = code.loop(p.few.size, unroll=Unroll.NEVER)
         total = load(code, sums, dtype, code.add(code.multiply(rows.index, p.few.size), columns.index))
-        value = rounded(code, dtype, shape.dtype, total)
+        value = total if p.parts > 1 else rounded(code, dtype, shape.dtype, total)
         row = code.add(top, rows.index)
         inside = code.add(code.multiply(row, p.row), code.multiply(columns.index, p.column))
         linear = code.add(self.place, inside)

@@ -13,6 +13,7 @@ from ..hlo.dtypes import DType
 from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
+from .dot_pairs import PARTS
 from .helper import call, declared
 from .memory import Pointer, load, prefetch, store
 from .narrow import decode_vector
@@ -40,7 +41,8 @@ def height_of(columns: int, registers: int) -> int:
 @dataclass(frozen=True, slots=True)
 class PackColumns:
     """Copies columns to adjacent rows of whole vectors. What is left behind the last whole vector of a row is at the
-    end of a vector of its own that begins with zeros.
+    end of a vector of its own that begins with zeros. A column of complex numbers becomes two rows of parts: the
+    products of a row (a, b) with (re, -im) add up to the real part, those with (im, re) to the other.
     """
 
     source: DType
@@ -54,7 +56,9 @@ class PackColumns:
     def call(
         self, code: Code, source: ir.Value, target: ir.Value, sizes: tuple[int, int], row: int, along: int
     ) -> None:
-        """sizes: of columns, of elements of each; row, along: the distances of columns and of their elements."""
+        """sizes: of columns, of elements of each, or of their parts; row, along: the distances of columns and of their
+        elements.
+        """
         call(code.b, self, [source, target, *map(I64, (*sizes, row, along))])
 
     def declare(self, module: ir.Module) -> ir.Function:
@@ -77,21 +81,35 @@ class PackColumns:
         for value in (whole, pitch, shift):
             code.define(value, code.scope)
 
+        parts = PARTS if self.source.is_complex else 1
+
+        def put(column: ir.Value, n: int, at: ir.Value, value: ir.Value) -> None:
+            """Store to row n of those that a column becomes."""
+            first = code.b.mul(code.b.add(code.b.mul(column, I64(parts)), I64(n)), pitch)
+            store(code, Pointer(target), self.target, code.b.add(first, at), value)
+
         def copy(column: ir.Value, first: IndexValue, end: IndexValue, moved: IndexValue, unroll: Unroll) -> None:
-            k = code.range(first, end, unroll=unroll)
+            k = code.range(code.divide(first, parts), code.divide(end, parts), unroll=unroll)
             b, place = code.b, code.value(k.index)
             offset = b.add(b.mul(column, row), b.mul(place, along))
-            value = convert(code, self.source, self.target, load(code, Pointer(source), self.source, offset))
-            at = b.add(b.mul(column, pitch), b.add(place, code.value(moved)))
-            store(code, Pointer(target), self.target, at, value)
+            code.define(offset, code.scope)
+            value = load(code, Pointer(source), self.source, offset)
+            at = b.add(b.mul(place, I64(parts)), code.value(moved))
+            if isinstance(value, tuple):
+                re, im = value
+                for n, pair in enumerate(((re, b.fneg(im)), (im, re))):
+                    put(column, n, at, pair[0])
+                    put(column, n, b.add(at, I64(1)), pair[1])
+            else:
+                put(column, 0, at, convert(code, self.source, self.target, value))
             k.close()
 
         columns_ = code.range(0, columns, unroll=Unroll.NEVER)
         column = code.value(columns_.index)
         copy(column, 0, whole, 0, Unroll.NEVER)
         zeros = code.range(whole, code.add(whole, shift), unroll=Unroll.SCALAR)
-        at = code.b.add(code.b.mul(column, pitch), code.value(zeros.index))
-        store(code, Pointer(target), self.target, at, ir.Constant(memory_type(self.target), 0))
+        for n in range(parts):
+            put(column, n, code.value(zeros.index), ir.Constant(memory_type(self.target), 0))
         zeros.close()
         copy(column, whole, depth, shift, Unroll.SCALAR)
         columns_.close()

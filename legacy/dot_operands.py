@@ -12,11 +12,12 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_micro import Ahead
 from .dot_pack import ROWS_AHEAD, STRIP, Pack
-from .dot_pairs import put, put_left
+from .dot_pairs import part_of, put, put_left
 from .dot_problem import Problem
 from .dot_words import element, first_sums, word
 from .loops import parts
 from .memory import LINE, Pointer, address, load, prefetch, store
+from .narrow import decode_vector
 from .registers import I64, memory_type
 from .stack import alloca
 
@@ -27,6 +28,10 @@ NARROW_TILE = 2
 """Vectors of columns up to which tiles fetch nothing of A: their steps are too short. With 6 × 2 vectors, a step is 20
 instructions in 6 cycles, in which a processor decodes 36; a fetch and the choice of its row are 12 more.
 """
+
+
+HALVES = frozenset({DType.F16, DType.BF16})
+"""Dtypes of a left operand of which vectors are converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,9 @@ class Operands:
         p, code = self.problem, self.code
         if self.converted is None:
             return
+        if self.in_columns:
+            self._pack_columns(tile, row, depth)
+            return
         along = self.a.column <= self.a.row
         first, count = code.multiply(row, p.group), depth * p.group
         if p.parts > 1:
@@ -192,6 +200,28 @@ class Operands:
         inner.close()
         outer.close()
 
+    @property
+    def in_columns(self) -> bool:
+        """Whether a tile's copy of A's rows has their columns one after the other, as A has them in memory, so that
+        vectors are converted.
+        """
+        p = self.problem
+        return self.converted is not None and self.a.row == p.group == 1 and (p.parts > 1 or p.left in HALVES)
+
+    def _pack_columns(self, tile: Tile, row: IndexValue, depth: int) -> None:
+        """Convert the same column by column; one of complex numbers becomes one of each part."""
+        p, code, count = self.problem, self.code, tile.count
+        assert self.converted is not None
+        loop = code.loop(depth // p.parts, unroll=Unroll.NEVER)
+        column = code.add(code.divide(row, p.parts), loop.index)
+        vector = ir.VectorType(memory_type(p.left), count * p.parts)
+        values = code.b.load(self.a.at(code, p.left, tile.top, column), typ=vector, align=p.left.component.bytes)
+        for n in range(p.parts):
+            part = part_of(code, values, n) if p.parts > 1 else decode_vector(code.b, p.left, values)
+            place = code.multiply(code.add(code.multiply(loop.index, p.parts), n), count)
+            code.b.store(part, address(code, self.converted, p.dtype, place), align=p.dtype.bytes)
+        loop.close()
+
     def spread(self, rows: int) -> Operands:
         """The same with a copy of A's rows, whose lines are in different sets of the first cache."""
         p, code = self.problem, self.code
@@ -214,6 +244,8 @@ class Operands:
         if self.converted is None:
             place = self.a.at(self.code, self.problem.dtype, tile.top, row)
             return place, self.a.row, self.a.column
+        if self.in_columns:
+            return self.converted.value, 1, tile.count
         return self.converted.value, self.block, 1
 
     def ahead(self, tile: Tile, row: IndexValue) -> Ahead | None:

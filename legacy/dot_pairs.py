@@ -12,7 +12,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue
 from .memory import Pointer, address, load
-from .registers import I32, memory_type
+from .registers import I32, memory_type, poison
 
 PARTS = 2
 """Real numbers of an element."""
@@ -44,6 +44,13 @@ def put_left(code: Code, dtype: DType, target: Pointer, first: IndexValue, value
     assert isinstance(value, tuple)
     for n, part in enumerate(value):
         code.b.store(part, address(code, target, dtype, code.add(first, n)), align=dtype.bytes)
+
+
+def part_of(code: Code, values: ir.Value, n: int) -> ir.Value:
+    """Part n of each of the complex numbers in a vector."""
+    count = values.type.count
+    mask = ir.Constant(ir.VectorType(I32, count // PARTS), list(range(n, count, PARTS)))
+    return code.b.shuffle_vector(values, poison(values.type), mask)
 
 
 def pair(code: Code, dtype: DType, first: ir.Value) -> tuple[ir.Value, ir.Value]:

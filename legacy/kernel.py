@@ -35,10 +35,13 @@ from .loops import nest_by_element, nest_for, takes_steps, tile_of
 from .memory import Pointer
 from .metadata import annotate
 from .moved_rows import MovedRows
+from .padded_rows import PaddedRows
+from .padded_rows import takes_steps as whole_rows_in_steps
 from .pool import emit_pool
 from .ranges import Steps, elements
 from .regions import Region, followed, over_regions, regions
 from .registers import I64, POINTER
+from .repeated import RepeatedRows
 from .row_graph import RowGraph
 from .rows import emit_rows, find_rows, is_light_in_rows
 from .rows_abreast import are_abreast, emit_abreast, is_single
@@ -216,9 +219,13 @@ def _group_takes_steps(e: Elemental, group: list[Leaf], partition: Partition) ->
     products = products_of(e, group)
     if products:
         return _PRODUCT_STEPS[products[0].opcode](e, products[0], group, partition)
+    if len(group) == 1 and RepeatedRows.of(e, first) is not None:
+        return whole_rows_in_steps(first, partition)
     if _regions(e, group, partition.dimensions):
         return True
     if len(group) == 1 and first.instruction not in e.leaves and first.instruction.opcode in _PIECES:
+        if PaddedRows.of(e, first) is not None:
+            return whole_rows_in_steps(first, partition)
         return first.instruction.opcode is Op.CONCATENATE and concatenate_takes_steps(first, partition)
     if all(is_linear(leaf.instruction, e.leaves) for leaf in group):
         return True
@@ -263,6 +270,10 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
         _WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group), steps)
         return
     if not e.code.by_element and _emit_product(e, group, steps):
+        return
+    repeated = RepeatedRows.of(e, first) if len(group) == 1 else None
+    if repeated is not None:
+        repeated.emit(e, first, steps)
         return
     split = _regions(e, group, () if steps is None else steps.dimensions)
     alone = not split and len(group) == 1 and first.instruction not in e.leaves and not e.code.by_element

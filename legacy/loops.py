@@ -17,6 +17,7 @@ from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
+from .channels import Channels
 from .crossings import Crossing, crossings_of, fastest_dimension
 from .elemental import Elemental, Index
 from .graph import walk
@@ -234,6 +235,10 @@ def nest_for(
     alone: the array that `body` writes, if it is the only one.
     """
     found = tile_of(e, roots, shape)
+    planes = Channels.of(e, roots[0], shape) if alone is not None and _moves(e, roots[0]) else None
+    if planes is not None and alone is not None and planes.takes(steps):
+        planes.emit(e, shape, alone, steps)
+        return
     if found is None:
         nest(e, shape, body, steps, _many_across(e, roots, shape), False, _are_cheap(e, roots), _are_beside(e, roots))
         return

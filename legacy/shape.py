@@ -18,6 +18,7 @@ from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
 from .loops import nest
 from .memory import constant_array, immediate, is_splat, load
+from .padded_rows import PaddedRows
 from .ranges import Steps
 from .registers import I32, I64, Register
 
@@ -212,6 +213,10 @@ def _unpad(
 
 def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
     """Write the padding value everywhere, then the operand over it."""
+    rows = PaddedRows.of(e, leaf)
+    if rows is not None:
+        rows.emit(e, leaf, steps)
+        return
     assert steps is None, "the element-by-element rule is for steps"
     operand, filler = leaf.instruction.operands
     code = e.code

@@ -47,8 +47,11 @@ from .loops import (
     unroll_of,
     with_loops,
 )
+from .padded_rows import takes_steps as whole_rows_take_steps
+from .planes import emit_planes
 from .ranges import Steps, runs
 from .regions import boxes_of, over_boxes
+from .repetition import whole_rows_of
 from .row_graph import RowGraph, row_graph
 from .rows import RowKernel, is_light_in_rows
 from .rows_abreast import emit_abreast, only_reduction, takes_rows
@@ -166,6 +169,8 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
         return len(roots) == 1 and all(_root_takes_steps(b, node, result, partition) for node, result in special)
     if not nests or b.by_element or is_linear(nests):
         return True
+    if whole_rows_of(b, nests) is not None:
+        return whole_rows_take_steps(nests[0], partition)
     crossing = crossing_dimension(nests)
     if crossing is None:
         return blocks_take_steps(b, nests, partition)
@@ -359,8 +364,13 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
             write(Linear((inner.open(*run, unroll),)))
             inner.close()
         return
+    if (rows := whole_rows_of(b, group)) is not None:
+        rows.emit(e, first, steps)
+        return
     bare = None if b.by_element else pure_transposition(group)
     if bare is not None:
+        if emit_planes(e, first, *bare, steps):
+            return
         sides = crossing_dimension(group, SHORTEST)
         if sides is not None and emit_blocks(e, first, *bare, sides, steps):
             return

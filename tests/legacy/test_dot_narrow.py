@@ -24,6 +24,8 @@ def emitted(text: str, level: str = "x86-64-v4") -> EmittedModule:
         ("x86-64-v4", Product("f32", "nt", 3, 300, 5000), "f32.f32.4x3x16"),
         ("x86-64-v4", Product("f64", "nt", 500, 300, 8), "f64.f64.2x8x8"),
         ("x86-64-v3", Product("bf16", "nn", 500, 300, 2), "bf16.f32.4x2x8"),
+        ("x86-64-v4", Product("c64", "nt", 500, 300, 1), "f32.f32.8x2x16"),
+        ("x86-64-v3", Product("c128", "nn", 500, 300, 3), "f64.f64.2x6x4"),
     ],
 )
 def test_rows_are_multiplied_with_all_columns(level, product, shape):
@@ -39,6 +41,7 @@ def test_rows_are_multiplied_with_all_columns(level, product, shape):
         Product("f32", "nn", 15, 300, 3),
         Product("f32", "tn", 500, 300, 3),  # rows that are apart
         Product("s8", "nn", 500, 300, 3),
+        Product("c64", "nn", 500, 300, 5),  # ten columns of parts
     ],
 )
 def test_others_are_not(product):
@@ -61,7 +64,7 @@ def test_rows_beyond_the_caches_are_fetched():
         assert "legacy.narrow.f32.f32.8x1x16" in module.llvm_ir
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "c64", "c128"])
 @pytest.mark.parametrize(
     ("layout", "rows", "depth", "columns"),
     [("nn", 40, 100, 3), ("nt", 17, 96, 8), ("nn", 29, 4101, 1), ("nt", 5, 1500, 19), ("nn", 33, 1411, 6)],
@@ -83,6 +86,13 @@ FORMS = {
     "a result by columns": "a = f32[40,100] parameter(0)\n b = f32[100,3] parameter(1)\n c = f32[40]{0} parameter(2)\n"
     " d = f32[40,3]{0,1} dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
     " e = f32[40,3]{0,1} broadcast(c), dimensions={0}\n ROOT f = f32[40,3]{0,1} add(d, e)",
+    "complex numbers by columns": "a = c64[40,100] parameter(0)\n b = c64[100,3] parameter(1)\n"
+    " ROOT d = c64[40,3]{0,1} dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "complex batches": "a = c128[3,40,100] parameter(0)\n b = c128[3,100,2] parameter(1)\n"
+    " ROOT d = c128[3,40,2] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+    "rhs_contracting_dims={1}",
+    "a complex vector": "a = c64[40,1503] parameter(0)\n b = c64[1503] parameter(1)\n"
+    " ROOT d = c64[40] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "a vector": "a = f32[40,1500] parameter(0)\n b = f32[1500] parameter(1)\n"
     " ROOT d = f32[40] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
 }
@@ -107,4 +117,10 @@ def test_infinities_stay_in_their_rows(depth):
 def _inputs(text: str) -> list[np.ndarray]:
     generator = np.random.default_rng(0)
     shapes = [p.shape for p in parse_module(text).entry.parameters]
-    return [generator.standard_normal(s.dims).astype(s.dtype.numpy) for s in shapes]
+    found = []
+    for s in shapes:
+        values = generator.standard_normal(s.dims)
+        if s.dtype.is_complex:
+            values = values + 1j * generator.standard_normal(s.dims)
+        found.append(values.astype(s.dtype.numpy))
+    return found

@@ -1,5 +1,7 @@
 """Products of complex numbers on tiles of real ones."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,30 @@ rhs_contracting_dims={1}
 """
     checked(text)
     check(text, None, STACKS)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_columns_of_the_left_operand_are_converted_as_vectors(level):
+    """Its rows, one by one, took twice as long as the tiles that read them (gradients of a layer's weights)."""
+    module = emitted(Product("c64", "tn", 784, 256, 10).module_text(), level=level)
+    assert re.search(r"legacy\.tile\.f32\.\w+\.\d+\.m", module.llvm_ir)
+    assert "shufflevector" in module.llvm_ir
+
+
+COLUMNS = """HloModule m
+ENTRY e {{ a = {t}[{k},{n}] parameter(0)
+  b = {t}[{k},{n}] parameter(1)
+  ROOT r = {t}[{n}] dot(a, b), lhs_batch_dims={{1}}, rhs_batch_dims={{1}}, lhs_contracting_dims={{0}}, \
+rhs_contracting_dims={{0}} }}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_columns_times_columns_are_read_along_memory(dtype):
+    """One sum after the other read a line for each of its elements, 3 times XLA's time."""
+    texts = [emitted(COLUMNS.format(t=dtype, k=64, n=n)).llvm_ir for n in (1000, 7)]
+    most = [max(map(int, re.findall(r"alloca \[(\d+) x", text))) for text in texts]
+    assert most[0] >= 512 > most[1]  # the sums of a block of columns
+    for k, n in ((64, 1000), (3, 9), (70, 8), (200, 300)):
+        checked(COLUMNS.format(t=dtype, k=k, n=n))
+    check(COLUMNS.format(t=dtype, k=5, n=20), None, STACKS)

@@ -139,3 +139,14 @@ def test_integers_wrap_in_tiles(dtype, level):
 def test_integers_of_few_columns_are_tiles():
     """As sums of columns on the stack, 64 × 2048 × 8 took five times as long as XLA's."""
     assert "legacy.tile.s32" in emitted(Product("s32", "nn", 64, 2048, 8), EmitOptions.host()).llvm_ir
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_narrow_columns_of_the_left_operand_are_converted_as_vectors(dtype):
+    """Element by element, they took half of the time of an aᵀb whose depth is odd; XLA's was 1.5 times as fast."""
+    options = EmitOptions(Target.level("x86-64-v3"))
+    for layout, along in (("tn", "m"), ("nn", "k")):
+        module = emitted(Product(dtype, layout, 128, 1001, 128), options)
+        assert re.search(rf'@"legacy\.tile\.f32\.\w+\.\d+\.{along}\w*"', module.llvm_ir)
+        assert (" x i16>, " in module.llvm_ir or " x half>, " in module.llvm_ir) == (layout == "tn")
+    check(Product(dtype, "tn", 45, 67, 51).module_text())

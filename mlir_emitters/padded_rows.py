@@ -1,0 +1,137 @@
+"""Pads of an array in memory whose short rows become longer: vectors of the result, for each of which one vector of the
+array is loaded, and lanes of it or the padding value are chosen. LLVM scatters parts of rows, or moves each element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
+from ..planning.partition import Partition
+from .builder import Builder, Index, Unroll, Value
+from .elemental import Elemental
+from .elements import flatten, parts, raw_type
+from .graph import Buffer
+from .ranges import Steps, bounds
+
+MOST = 16  # elements of a row of the result; vectors of code are as many
+LEAST = 1 << 12  # elements of a result
+WIDE = 64  # bytes of vectors whose processors choose among all lanes of any size
+IN_PARTS = 16  # bytes within which others choose lanes of BYTES or less
+BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """source, filler: the operands; rows: of both arrays. In parts of elements: taken, put, made: the lengths of a row
+    of the operand, of what is in front of it, and of a row of the result.
+    """
+
+    source: Buffer
+    filler: Buffer
+    rows: int
+    taken: int
+    put: int
+    made: int
+
+    @staticmethod
+    def of(b: Builder, result: Buffer) -> Padding | None:
+        """Of a result that is such a pad; None of others."""
+        node = result.writer
+        if node is None or node.opcode is not Op.PAD or b.by_element or result.shape.size < LEAST:
+            return None
+        (source, filler), dtype, whole = node.inputs, result.dtype, whole_dimensions(result)
+        if source.writer is not None or dtype is DType.PRED or dtype.bits < 8 or not whole:
+            return None
+        fast = whole[-1]
+        others = [p for d, p in enumerate(node.attributes["padding"]) if d != fast]
+        here, size = node.attributes["padding"][fast], source.dims[fast]
+        if any(p.low or p.high or p.interior for p in others) or here.interior or min(here.low, here.high) < 0:
+            return None
+        made, same = result.dims[fast], source.shape.minor_to_major == result.shape.minor_to_major
+        full = made.bit_count() == size.bit_count() == 1 and b.vector_bits < WIDE * 8 and not dtype.is_complex
+        if made > MOST or size == 0 or not same or full:  # of rows that fill vectors, LLVM makes some by itself
+            return None
+        lengths = (n * parts(dtype) for n in (size, here.low, made))
+        return Padding(source, filler, result.shape.size // made, *lengths)
+
+    def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
+        b, dtype = e.b, result.dtype
+        element = raw_type(b.types, dtype)
+        size = dtype.component.bytes
+        close = size <= BYTES and b.vector_bits < WIDE * 8
+        lanes = (IN_PARTS if close else max(b.vector_bits, 128) // 8) // size
+        several = parts(dtype)
+        space = b.alloca(element, several, 64)
+        for n, value in enumerate(flatten(e.value(self.filler, (), raw=True))):
+            b.store(value, b.pointer(space, n, element), size)
+        filler = b.load(b.pointer(space, 0, element), ir.VectorType.get([several], element), size)
+        filler = _lanes_of(b, filler, filler, [n % several for n in range(lanes)])
+        group = lanes // math.gcd(self.made, lanes)
+        chosen = [self._chosen(first, lanes) for first in range(0, group * self.made, lanes)]
+        most = 1 + max(n for _, choice in chosen for n in choice if n < lanes)
+        loaded = min(n for n in (lanes // 4, lanes // 2, lanes) if n >= most)  # what crosses no line is faster
+        reach = max(first for first, _ in chosen) + loaded
+        lower, upper = bounds(b, steps, self.rows)
+        last = (self.rows * self.taken - reach) // self.taken + 1  # row behind those whose vectors are in the operand
+        stop: Index = b.sub(upper, group - 1)
+        stop = min(stop, last) if isinstance(stop, int) else b.binary("minsi", b.materialize(stop), last)
+        pointers = [e.pointers[x.argument] for x in (self.source, result)]
+        with b.loop(lower, stop, group, unroll=Unroll.DONE) as loop:
+            read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
+            for number, (first, choice) in enumerate(chosen):
+                vector = ir.VectorType.get([loaded], element)
+                row = b.load(b.pointer(pointers[0], b.add(read, first), element), vector, size)
+                if loaded < lanes:
+                    row = _lanes_of(b, row, row, [n % loaded for n in range(lanes)])
+                value = _lanes_of(b, row, filler, choice)
+                b.store(value, b.pointer(pointers[1], b.add(write, number * lanes), element), size)
+        rest = after(b, lower, stop, group)
+        with b.loop(rest, upper, 1, unroll=Unroll.NONE) as loop:
+            read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
+            outside = flatten(e.value(self.filler, (), raw=True))
+            for n in range(self.made):
+                k = n - self.put
+                value = outside[n % several]
+                if 0 <= k < self.taken:
+                    value = b.load(b.pointer(pointers[0], b.add(read, k), element), element, size)
+                b.store(value, b.pointer(pointers[1], b.add(write, n), element), size)
+
+    def _chosen(self, start: int, lanes: int) -> tuple[int, list[int]]:
+        """Of the vector of a group's rows that begins at a part: (the first part of the operand that is loaded, for
+        each lane the number of a loaded one, or behind these that of a lane of the padding value).
+        """
+        rows = [divmod(n, self.made) for n in range(start, start + lanes)]
+        found = [row * self.taken + k - self.put if 0 <= k - self.put < self.taken else None for row, k in rows]
+        first = min((n for n in found if n is not None), default=0)
+        return first, [lanes + lane if n is None else n - first for lane, n in enumerate(found)]
+
+
+def _lanes_of(b: Builder, first: Value, second: Value, choice: Sequence[int]) -> Value:
+    type = ir.VectorType.get([len(choice)], ir.VectorType(first.type).element_type)
+    attributes = {"mask": ir.DenseI64ArrayAttr.get(list(choice))}
+    return b.op("vector.shuffle", first, second, type=type, attributes=attributes)
+
+
+def after(b: Builder, lower: Index, upper: Index, step: int) -> Index:
+    """The first number that a loop from `lower` to `upper` does not reach."""
+    count = b.sub(upper, lower)
+    count = max(count, 0) if isinstance(count, int) else b.binary("maxsi", b.materialize(count), 0)
+    return b.add(lower, b.mul(b.div(b.add(count, step - 1), step), step))
+
+
+def whole_dimensions(result: Buffer) -> list[int]:
+    """Those of several places, the slowest first."""
+    return [d for d in reversed(result.shape.minor_to_major) if result.dims[d] != 1]
+
+
+def takes_steps(result: Buffer, partition: Partition) -> bool:
+    """Whether steps are whole rows, one after the other in memory."""
+    order = whole_dimensions(result)
+    numbered = [d for d in partition.dimensions if result.dims[d] != 1]
+    return len(numbered) < len(order) and order[: len(numbered)] == numbered

@@ -1,0 +1,105 @@
+"""Transpositions of pixels of two to four channels to a plane of each: vectors of neighbours are loaded, of which those
+of a channel are shuffled together. Strided loads take several times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.records import dataclass
+from .builder import Builder, Index, Unroll, Value
+from .elemental import Elemental
+from .elements import raw_type
+from .graph import Buffer
+from .loops import Places
+from .ranges import Steps, outer_loops
+
+CHANNELS = range(2, 5)
+LEAST = 1 << 12  # elements of an array
+WIDE = 512  # bits of vectors of processors that shuffle lanes of any width well
+NARROW, PART = 2, 16  # bytes of lanes that others shuffle well within so many bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """around: dimensions outside planes of `size` pixels, with their strides in the source; distance: of the planes."""
+
+    around: tuple[tuple[int, int], ...]
+    channels: int
+    size: int
+    distance: int
+    lanes: int
+
+    @staticmethod
+    def of(b: Builder, result: Buffer, source: Buffer, places: Places) -> Planes | None:
+        """places: the result's dimensions that those of the source are. None if it is another transposition, or a small
+        one.
+        """
+        dtype, dims = result.dtype, result.dims
+        strides = {d: stride for d, stride in zip(places, source.strides, strict=True) if d is not None}
+        if b.by_element or dtype is DType.PRED or dtype.is_complex or dtype.bits < 8 or result.shape.size < LEAST:
+            return None
+        inner = [d for d in result.shape.minor_to_major if dims[d] != 1]
+        channels, size = strides[inner[0]], 1
+        while inner and strides[inner[0]] == channels * size:
+            size *= dims[inner.pop(0)]
+        found = [d for d in inner if strides[d] == 1]
+        part = PART if b.vector_bits < WIDE and dtype.bytes <= NARROW else max(b.vector_bits // 8, PART)
+        lanes = part // dtype.bytes
+        if channels not in CHANNELS or not found or dims[found[0]] != channels or size < 2 * lanes:
+            return None
+        around = tuple((d, strides[d]) for d in reversed(inner) if d != found[0])
+        return Planes(around, channels, size, result.strides[found[0]], lanes)
+
+    def takes(self, steps: Steps | None) -> bool:
+        """Whether steps are of dimensions around the planes."""
+        around = [d for d, _ in self.around]
+        return steps is None or all(d in around for d in steps.dimensions)
+
+    def emit(self, e: Elemental, result: Buffer, source: Buffer, steps: Steps | None) -> None:
+        b, size, element = e.b, result.dtype.bytes, raw_type(e.b.types, result.dtype)
+        vector = ir.VectorType.get([self.lanes], element)
+        origin, target = (e.pointers[x.argument] for x in (source, result))
+        order = [d for d, _ in self.around]
+        inside = () if steps is None else steps.dimensions
+        with outer_loops(b, steps, inside, result.dims, order, Unroll.NONE) as places:
+            first: Index = 0
+            plane: Index = 0
+            for d, stride in self.around:
+                first = b.add(first, b.mul(places[d], stride))
+                plane = b.add(plane, b.mul(places[d], result.strides[d]))
+            with b.loop(0, self.size, self.lanes, unroll=Unroll.NONE) as loop:
+                pixel = loop.index
+                if self.size % self.lanes:  # the last vector overlaps the one before it
+                    pixel = b.binary("minsi", pixel, self.size - self.lanes)
+                start = b.add(first, b.mul(pixel, self.channels))
+                read = [b.pointer(origin, b.add(start, n * self.lanes), element) for n in range(self.channels)]
+                rows = [b.load(place, vector, size) for place in read]
+                for channel in range(self.channels):
+                    at = b.add(b.add(plane, pixel), channel * self.distance)
+                    b.store(self._taken(b, rows, channel), b.pointer(target, at, element), size)
+
+    def _taken(self, b: Builder, rows: Sequence[Value], channel: int) -> Value:
+        """Each `channels`-th element of all rows from one on."""
+        taken, lanes = rows[0], self.lanes
+        wanted = [channel + self.channels * n for n in range(lanes)]
+        for k in range(1, len(rows)):
+            own = [n if k > 1 else place % lanes for n, place in enumerate(wanted)]
+            mask = [
+                lanes + place % lanes if place // lanes == k else old for place, old in zip(wanted, own, strict=True)
+            ]
+            attributes = {"mask": ir.DenseI64ArrayAttr.get(mask)}
+            taken = b.op("vector.shuffle", taken, rows[k], type=taken.type, attributes=attributes)
+        return taken
+
+
+def emit_planes(e: Elemental, result: Buffer, source: Buffer, places: Places, steps: Steps | None) -> bool:
+    """Emit such a transposition. False if it is none, or if steps number pixels or channels."""
+    planes = Planes.of(e.b, result, source, places)
+    if planes is None or not planes.takes(steps):
+        return False
+    planes.emit(e, result, source, steps)
+    return True

@@ -1,0 +1,128 @@
+"""Results that repeat a row: of a short array that is broadcast, of what is computed from an iota along it. A piece of
+such rows is computed once, on the stack, and copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
+from .builder import Builder, Index, Loop, Unroll, Value
+from .elemental import Elemental
+from .elements import ROUNDED, flatten, parts, raw_type
+from .elementwise import EMIT
+from .graph import Buffer, reachable
+from .padded_rows import Padding, after, whole_dimensions
+from .ranges import Steps, bounds
+
+PIECE = 1 << 10  # bytes of a piece at least
+MOST = 1 << 14  # and at most: it stays in the nearest cache
+MOVED = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
+LEAST = 1 << 13  # bytes of a result
+LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A row of `length` elements along these dimensions, the slowest first, `rows` times; `piece` of them are kept."""
+
+    dimensions: tuple[int, ...]
+    length: int
+    rows: int
+    piece: int
+
+    @staticmethod
+    def of(b: Builder, result: Buffer) -> Repetition | None:
+        """Of a result that repeats short rows; None of others."""
+        order = whole_dimensions(result)
+        if b.by_element or result.writer is None or result.shape.bytes < LEAST or not order:
+            return None
+        differs = _differs(result)
+        if not differs or order[0] in differs:
+            return None
+        inside = order[min(order.index(d) for d in differs) :]
+        length = math.prod(result.dims[d] for d in inside)
+        size = length * result.dtype.bytes
+        made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
+        whole = LINE // math.gcd(size, LINE)
+        piece, rows = -(-max(1, PIECE // size) // whole) * whole, result.shape.size // length
+        if size > (MOST if made else MOVED) or piece * size > MOST or rows < 2 * piece:
+            return None
+        return Repetition(tuple(inside), length, rows, piece)
+
+    def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
+        b, dtype = e.b, result.dtype
+        element, size, several = raw_type(b.types, dtype), dtype.component.bytes, parts(dtype)
+        length, count = self.length * several, self.length * several * self.piece
+        piece, target = b.alloca(element, count, LINE), e.pointers[result.argument]
+        self._fill(e, result, piece)
+        if self.piece > 1:
+            with b.loop(length, count, 1) as loop:
+                before = b.load(b.pointer(piece, b.sub(loop.index, length), element), element, size)
+                b.store(before, b.pointer(piece, loop.index, element), size)
+        lower, upper = bounds(b, steps, self.rows)
+        stop = b.sub(upper, self.piece - 1)
+        vector = ir.VectorType.get([LINE // size], element)
+        with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
+            start = b.mul(rows.index, length)
+            with b.loop(0, count, LINE // size) as line:
+                value = b.load(b.pointer(piece, line.index, element), vector, size)
+                b.store(value, b.pointer(target, b.add(start, line.index), element), size)
+        rest = after(b, lower, stop, self.piece)
+        start = b.mul(rest, length)
+        with b.loop(0, b.mul(b.sub(upper, rest), length), 1) as last:
+            value = b.load(b.pointer(piece, last.index, element), element, size)
+            b.store(value, b.pointer(target, b.add(start, last.index), element), size)
+
+    def _fill(self, e: Elemental, result: Buffer, piece: Value) -> None:
+        """Compute a row at the beginning of the piece."""
+        b, several, element = e.b, parts(result.dtype), raw_type(e.b.types, result.dtype)
+        index: list[Index] = [0] * len(result.dims)
+        loops: list[Loop] = []
+        for d in self.dimensions:
+            loops.append(b.open_loop(0, result.dims[d]))
+            index[d] = loops[-1].index
+        at = b.mul(e.offset(result, tuple(index)), several)
+        for n, value in enumerate(flatten(e.value(result, tuple(index), raw=True))):
+            b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+
+def whole_rows_of(b: Builder, group: Sequence[Buffer]) -> Padding | Repetition | None:
+    """The form of a result whose rows are padded, or repeated, in whole vectors."""
+    return (Padding.of(b, group[0]) or Repetition.of(b, group[0])) if len(group) == 1 else None
+
+
+def _differs(result: Buffer) -> set[int]:
+    """The dimensions of a result along which its elements may differ."""
+    found: set[int] = set()
+    stack = [(result, tuple(range(len(result.dims))))]
+    seen = set(stack)
+    while stack:
+        buffer, roles = stack.pop()
+        node = buffer.writer
+        following: list[tuple[Buffer, tuple[int, ...]]] = []
+        if node is not None and node.opcode is Op.BROADCAST:
+            following = [(node.inputs[0], tuple(roles[d] for d in node.attributes.get("dimensions", ())))]
+        elif node is not None and _is_elementwise(buffer):
+            following = [(x, roles if x.dims else ()) for x in node.inputs]
+        elif node is not None and node.opcode is Op.IOTA:
+            found.add(roles[node.attributes["iota_dimension"]])
+        else:
+            found.update(role for role, size in zip(roles, buffer.dims, strict=True) if size != 1)
+        new = [item for item in following if item not in seen]
+        seen.update(new)
+        stack += new
+    return found
+
+
+def _is_elementwise(buffer: Buffer) -> bool:
+    node = buffer.writer
+    if node is None or not (node.opcode in EMIT or node.opcode in (Op.COPY, Op.SELECT)):
+        return False
+    return all(x.dims in ((), buffer.dims) for x in node.inputs)
