@@ -1,5 +1,5 @@
-"""Sums of few columns whose rows follow each other in memory, as one run: of floats by a function that kernels share, of
-integers in vectors of several rows, whose lanes are combined at the end.
+"""Sums of few columns whose rows follow each other in memory, as one run: of floats by a function that kernels share,
+of integers in vectors of several rows, whose lanes are combined at the end.
 """
 
 from __future__ import annotations
