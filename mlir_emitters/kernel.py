@@ -17,6 +17,7 @@ from . import (
     dot,
     dot_product,
     indexing,
+    pad,
     pool_lines,
     reduce,
     reduce_window,
@@ -178,6 +179,7 @@ def _root_takes_steps(b: Builder, node: Node, result: Buffer, partition: Partiti
 
 _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = {
     Op.CONCATENATE: lambda b, node, result, partition: concatenate.takes_steps(node, result, partition),
+    Op.PAD: lambda b, node, result, partition: True,
     Op.REDUCE_WINDOW: lambda b, node, result, partition: reduce_window.takes_steps(node, partition),
     Op.SCATTER: lambda b, node, result, partition: indexing.takes_steps(node, partition),
     Op.SORT: lambda b, node, result, partition: node.attributes["dimensions"][0] not in partition.dimensions,
@@ -461,29 +463,32 @@ ROOTS: dict[Op, Callable[[Elemental, Node, Targets, Steps | None], bool]] = {
     Op.CONCATENATE: concatenate.emit_concatenate,
     Op.DOT: emit_dot,
     Op.DYNAMIC_UPDATE_SLICE: emit_update,
+    Op.PAD: pad.emit_pad,
     Op.REDUCE_WINDOW: emit_reduce_window,
     Op.SCATTER: emit_scatter,
     Op.SORT: emit_sort,
 }
 """Roots that need more than one nest over the result. They return False if the plain nest is right."""
 
-_BY_ELEMENT = frozenset({Op.CONCATENATE, Op.DOT})
+_BY_ELEMENT = frozenset({Op.CONCATENATE, Op.DOT, Op.PAD})
 """Those of ROOTS whose elements are computed each by itself where the outer shape is that of devices."""
 
 
-def has_own_loops(b: Builder, node: Node) -> bool:
+def has_own_loops(b: Builder, node: Node, result: Buffer) -> bool:
     """Whether a root is emitted by its row of ROOTS."""
-    return node.opcode in ROOTS and not (b.by_element and node.opcode in _BY_ELEMENT)
+    if node.opcode not in ROOTS or (b.by_element and node.opcode in _BY_ELEMENT):
+        return False
+    return node.opcode is not Op.PAD or pad.has_rows(b, node, result)
 
 
 def has_loops_apart(b: Builder, node: Node | None, result: Buffer, results: Sequence[Buffer]) -> bool:
-    """Whether a result is emitted by its root's row of ROOTS. A concatenate beside a result of its shape and layout is
-    not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before either is
-    stored.
+    """Whether a result is emitted by its root's row of ROOTS. A concatenate or pad beside a result of its shape and
+    layout is not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before
+    either is stored.
     """
-    if node is None or not has_own_loops(b, node):
+    if node is None or not has_own_loops(b, node, result):
         return False
-    return node.opcode is not Op.CONCATENATE or not any(
+    return node.opcode not in (Op.CONCATENATE, Op.PAD) or not any(
         r is not result and r.writer is not None and (r.dims, r.strides) == (result.dims, result.strides)
         for r in results
     )
