@@ -104,9 +104,7 @@ def emit_pad(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]],
     return True
 
 
-def _inside(
-    b: Builder, index: Sequence[Index], runs: Sequence[Run], dims: Sequence[int], fast: int
-) -> Iterator[Value]:
+def _inside(b: Builder, index: Sequence[Index], runs: Sequence[Run], dims: Sequence[int], fast: int) -> Iterator[Value]:
     """The conditions under which a row has elements of the operand."""
     for d, (i, run, size) in enumerate(zip(index, runs, dims, strict=True)):
         if d == fast or (run.start == 0 and run.end == size and run.step == 1):
