@@ -20,6 +20,7 @@ from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, ElementRule, Index, Reads
 from .fetch import streams_of
+from .loops import MASKING
 from .loops import NARROW as NARROW_BYTES
 from .memory import address
 from .narrow import NARROW
@@ -34,6 +35,11 @@ from .typed import real_of
 COLUMN_BYTES = 1 << 13
 """Bytes of a block's sums, of which up to three arrays lie in the first cache. A row of the operand is read along as
 many columns: a shorter piece ends before a processor foresees the next line, and needs its page's address again.
+"""
+
+RUN = 8
+"""Products from which on those of two runs in memory are added up in vectors along them. Without masks, they must be
+whole vectors: what is left over would be a loop, and LLVM does not gather there.
 """
 
 COLUMN_TERMS = 64
@@ -113,6 +119,8 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if in_parts(code, dtype, math.prod(sizes), TERMS - 1):
         return (yield from _dot_in_parts(e, instruction, index))
     unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
+    if _are_short_runs(code, instruction, dtype):
+        unroll = Unroll.NEVER
     for k in contracting_order(lhs.shape, dims):
         loops.append(code.loop(sizes[k], carried=[total], unroll=unroll))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
@@ -125,6 +133,19 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     for loop in reversed(loops):
         total = loop.close([total])[0]
     return rounded(code, dtype, instruction.shape.dtype, total)
+
+
+def _are_short_runs(code: Code, instruction: Instruction, dtype: DType) -> bool:
+    """Whether a sum is of products of two short runs in memory. LLVM would unroll its loop, make vectors of several
+    sums, and gather what these read, which took four times as long as vectors of a run and the sum of their lanes.
+    """
+    dims, shapes = DotDims.of(instruction), [o.shape for o in instruction.operands[:2]]
+    if code.strict or not dtype.is_float or len(dims.lhs_contracting) != 1:
+        return False
+    (left,), (right,) = dims.lhs_contracting, dims.rhs_contracting
+    length = shapes[0].dims[left]
+    fills = code.vector_bits >= MASKING or length % (code.vector_bits // (8 * dtype.bytes)) == 0
+    return length >= RUN and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
 
 
 def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads:

@@ -23,6 +23,8 @@ from .sum_run import Form, SumRun, is_run, stored_of
 LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has several partial sums
 LEAST = 128  # products of other sums from which on they are in blocks
 CHAIN = 48  # additions to a chain in these blocks
+LEAST_IN_ROW = 8  # products of two short rows from which on vectors are along them
+WITH_MASKS = 512  # bits of vectors of processors that have masks
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -61,6 +63,8 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     zero = b.constant(-0.0, _zero(b, wide).type) if one_product(node) and wide.component.is_float else _zero(b, wide)
     loops, carried = [], [zero] * (2 if wide.is_complex else 1)
     unroll = Unroll.SHORT if wide.bytes <= 2 else Unroll.ANY  # as in loops over narrow elements: loops.with_loops
+    if _has_short_rows(b, node, wide):
+        unroll = Unroll.NONE
     for ld, rd in zip(lhs_contract, rhs_contract, strict=True):
         loops.append(b.open_loop(0, lhs.dims[ld], 1, carried, unroll))
         left[ld] = right[rd] = loops[-1].index
@@ -79,6 +83,21 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
         results = loop.values
     value = narrow(b, wide, node.output.dtype, unflatten(results, wide))
     return encode(b, node.output.dtype, value) if raw else value
+
+
+def _has_short_rows(b: Builder, node: Node, wide: DType) -> bool:
+    """Whether both operands have short rows along the only contracting dimension. Unrolled, the loop over it would be
+    gone when LLVM makes vectors: these would be of several results, whose rows it gathers. That is slower by far than
+    to add up the lanes of vectors of a row. Processors without masks do not gather so, and rows must be whole vectors.
+    """
+    if b.strict or wide not in (DType.F32, DType.F64):
+        return False
+    _, _, left, right = dimension_numbers(node)
+    lhs, rhs = node.inputs
+    if len(left) != 1 or not lhs.strides[left[0]] == rhs.strides[right[0]] == 1:
+        return False
+    row = lhs.dims[left[0]]
+    return row >= LEAST_IN_ROW and (b.vector_bits >= WITH_MASKS or row % (b.vector_bits // (8 * wide.bytes)) == 0)
 
 
 def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:

@@ -25,6 +25,7 @@ MOST_COLUMNS = 8  # more of them fill vectors of a register tile
 MOST_OF_FEW = 7  # the same with few registers, unless the tile's B would be the many rows, which it copies
 FEWEST_ROWS = 16  # for which columns are worth a copy
 FEWEST_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than their products
+LEAST_BITS = 128  # of vectors
 NEAR_COLUMNS = 4 << 10  # elements of the columns of a block: they stay in the first cache
 ALL_COLUMNS = 16 * NEAR_COLUMNS  # on the stack
 BAND = 96  # rows of a block; their sums may be on the stack
@@ -53,7 +54,7 @@ def slim_product_of(b: Builder, node: Node, result: Buffer) -> Product | None:
         if not many or len(few) > 1 or depth.lhs != 1 or many[-1].size < FEWEST_ROWS:
             continue
         column = few[0] if few else none
-        lanes = b.vector_bits // (8 * wide.bytes)
+        lanes = lanes_for(b.vector_bits, wide, depth.size, column.size)
         most = MOST_COLUMNS if copied or registers_of(b.vector_bits) > FEW_REGISTERS else MOST_OF_FEW
         if column.size > most or depth.size < FEWEST_VECTORS * lanes:
             continue
@@ -61,6 +62,16 @@ def slim_product_of(b: Builder, node: Node, result: Buffer) -> Product | None:
             continue
         return Product(left, right, many[-1], column, depth, [*around, *many[:-1]])
     return None
+
+
+def lanes_for(vector_bits: int, wide: DType, depth: int, columns: int) -> int:
+    """Of the vectors: for a single column half or a quarter of the processor's, if its rows are short. Plain loops
+    would gather elements of several such rows, which takes several times as long; more columns have register tiles.
+    """
+    lanes, least = vector_bits // (8 * wide.bytes), LEAST_BITS // (8 * wide.bytes)
+    while columns == 1 and depth < FEWEST_VECTORS * lanes and lanes > least:
+        lanes //= 2
+    return lanes
 
 
 def _is_read(dtype: DType, wide: DType) -> bool:
@@ -111,7 +122,7 @@ class _SlimProduct:
         self.of_rows = steps is not None and positions_of_step(product.row, steps.partition) > 0
         self.steps = steps
         self.element = raw_type(b.types, wide)
-        self.lanes = b.vector_bits // (8 * wide.bytes)
+        self.lanes = lanes_for(b.vector_bits, wide, depth, columns)
         self.block = NEAR_COLUMNS * DType.F32.bytes // (columns * wide.bytes) // self.lanes * self.lanes
         self.columns = b.alloca(self.element, -(-depth // self.lanes) * self.lanes * columns, 64)
         self.banded = write is not None or result.dtype is not wide

@@ -22,11 +22,11 @@ from .kernel import (
     RULES,
     alike,
     argument_attributes,
-    has_own_loops,
     held_types,
     products_of,
     write_together,
 )
+from .roots import has_own_loops
 from .row_graph import row_graph
 from .scratch import Scratch
 
@@ -73,8 +73,8 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
 
 def _is_nest(b: Builder, graph: KernelGraph, groups: Sequence[Sequence[Buffer]]) -> bool:
     """Whether all results are computed by one nest of loops, element by element."""
-    nodes = [origin(result).writer for result in graph.results]
-    alone = all(node is not None and not has_own_loops(b, node) for node in nodes)
+    found = [(origin(result).writer, result) for result in graph.results]
+    alone = all(node is not None and not has_own_loops(b, node, result) for node, result in found)
     return alone and len(groups) == 1 and len(groups[0]) == len(graph.results)
 
 

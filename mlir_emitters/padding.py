@@ -1,11 +1,16 @@
-"""pad at a kernel's root whose elements lie apart in memory: one loop over the elements of a row writes each of them with
-the gap behind it, so that LLVM interleaves vectors of them. An element at a time, each place divides by the distance.
+"""pad at a kernel's root whose elements lie apart in memory: one loop over the elements of a row writes each of them
+with the gap behind it, so that LLVM interleaves vectors of them. An element at a time, each place divides by the
+distance.
+
+Where processors have no masks, rows of narrow elements have such loops without gaps, too: the plain nest reads an
+element only where it is the operand's, which is no vector there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..hlo.attributes import PadDim
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
@@ -13,7 +18,10 @@ from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental
 from .elements import Scalar, parts
 from .graph import Buffer, Node, reachable
+from .loops import UNMASKED
+from .padded_rows import MOST
 from .ranges import Steps, neighbours, open_steps, outer_loops
+from .regions import boxes_of
 
 WIDEST = 8
 """Neighbours in memory that LLVM interleaves at most."""
@@ -21,17 +29,35 @@ WIDEST = 8
 LEAST_ROW, SCATTERED = 32, 4
 """Places of a row below which LLVM would make vectors of several rows, and scatter them; bytes of what it scatters."""
 
+NARROW = 2
+"""Bytes of elements for which processors without masks have no vectors of what is read under a condition."""
 
-def leaves_gaps(node: Node) -> bool:
-    """Whether elements that are few operations each lie apart in memory, close enough for LLVM to interleave them."""
+LEAST = 1 << 12
+"""Places of such a result below which all that counts is what it takes to compile."""
+
+
+def has_loops(b: Builder, node: Node, result: Buffer) -> bool:
+    """Whether a pad of elements that are few operations each has loops of its own over them: if they lie apart in
+    memory, close enough for LLVM to interleave them, or are narrow beside others, in rows without branches otherwise.
+    """
     fast = _fastest(node.output)
     if fast is None or node.inputs[0].dims[fast] < 2 or not node.inputs[0].shape.size:
         return False
-    distance = node.attributes["padding"][fast].interior + 1
-    if not 1 < distance * parts(node.output.dtype) <= WIDEST or distance == 1:
+    here = node.attributes["padding"][fast]
+    distance = (here.interior + 1) * parts(node.output.dtype)
+    if distance > WIDEST or not (here.interior or _is_narrow(b, result, here)):
         return False
     costly = EXPENSIVE | {Op.CONVOLUTION, Op.DOT}
     return not any(x.bodies or x.opcode in costly for x in reachable(node.inputs))
+
+
+def _is_narrow(b: Builder, result: Buffer, here: PadDim) -> bool:
+    """Of elements that lie beside each other, with others before or behind them."""
+    fast = _fastest(result)
+    if fast is None or not (here.low > 0 or here.high > 0) or b.vector_bits > UNMASKED:
+        return False
+    large = result.shape.size >= LEAST and result.dims[fast] > MOST
+    return large and result.dtype.bytes <= NARROW and not boxes_of([result])
 
 
 def _fastest(buffer: Buffer) -> int | None:

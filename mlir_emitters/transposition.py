@@ -32,7 +32,9 @@ STREAMED = 8 << 20  # bytes of a result from which on it is written with non-tem
 OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
 LEAST_SIDE, MOST_SIDE = 8, 16
-"""Of blocks: with four, 64-bit numbers took 1.2 times as long as without; large ones spill."""
+"""Of blocks; large ones spill."""
+LEAST_VECTOR = 32
+"""Bytes of a side that is long enough in any case: by blocks of four, AVX2 takes half the time for 64-bit numbers."""
 LEAST_STREAMED = 4
 """Of blocks of results that are written with non-temporal stores, which are worth more."""
 SHORTEST = LEAST_SIDE
@@ -85,7 +87,8 @@ def _block_of(b: Builder, result: Buffer, crossing: tuple[int, int]) -> Block | 
     """The block that fits into the two dimensions: of short ones that of half as long vectors."""
     (slow, fast), dims = crossing, result.dims
     untiled = min(dims[slow], dims[fast]) < LEAST  # what is no block is read across the order of memory
-    least = LEAST_STREAMED if untiled or result.shape.bytes >= STREAMED else LEAST_SIDE
+    side = min(LEAST_SIDE, LEAST_VECTOR // result.dtype.bytes)
+    least = LEAST_STREAMED if untiled or result.shape.bytes >= STREAMED else side
     fitting = (block_for(result.dtype.bytes, dims[fast], bits, least) for bits in (b.vector_bits, b.vector_bits // 2))
     return next((x for x in fitting if x is not None and dims[slow] >= x.height and dims[fast] >= x.width), None)
 

@@ -108,3 +108,40 @@ def test_dimensions_that_are_one_run_have_the_loops_of_one(stack: str, dtype: st
 
     assert loops("16,16", "1,2") <= loops("256", "1")  # fewer where a function adds up the run
     check(pooled(dtype, op, "16,16", "1,2"))
+
+
+def matrix_times_vector(dtype: str, batch: int, rows: int, length: int) -> str:
+    return f"""HloModule m
+ENTRY e {{ x = {dtype}[{batch},{rows},{length}] parameter(0)
+  y = {dtype}[{batch},{length},1] parameter(1)
+  ROOT r = {dtype}[{batch},{rows},1] dot(x, y), lhs_batch_dims={{0}}, rhs_batch_dims={{0}},
+    lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}} }}
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize(
+    "dtype, rows, length", [("f32", 8, 9), ("f32", 33, 16), ("f32", 33, 24), ("f64", 33, 16), ("bf16", 9, 16)]
+)
+def test_products_of_short_rows_are_added_up_along_them(stack: str, dtype: str, rows: int, length: int):
+    """With the loop over a row unrolled, vectors were of several rows, gathered: four times XLA's time."""
+    module = parse_module(matrix_times_vector(dtype, 100, rows, length))
+    made = optimize(emitter(stack).emit(plan(module).emitted, FIXED).llvm_ir, FIXED)
+    assert "llvm.masked.gather" not in made
+    assert "mlir.slim" in made or "llvm.vector.reduce.fadd" in made
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("length, along", [(9, False), (16, True)])
+def test_rows_that_are_no_whole_vectors_are_unrolled_where_masks_are_missing(stack: str, length: int, along: bool):
+    """What is left of a row would be a loop: four times as long as single products."""
+    module = parse_module(matrix_times_vector("f32", 100, 8, length))
+    made = optimize(emitter(stack).emit(plan(module).emitted, WITHOUT_MASKS).llvm_ir, WITHOUT_MASKS)
+    assert ("llvm.vector.reduce.fadd" in made) == along
+
+
+@pytest.mark.parametrize("cpu", ["host", "x86-64-v3", "x86-64-v2"], indirect=True)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+def test_products_of_short_rows(dtype: str, cpu):
+    for rows, length in ((5, 8), (8, 9), (33, 12), (16, 16), (17, 23), (20, 31)):
+        check(matrix_times_vector(dtype, 7, rows, length))

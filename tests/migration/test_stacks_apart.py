@@ -60,6 +60,7 @@ EQUAL = {
     ("concatenate.py", 8): "interleaved stores that LLVM makes whole vectors of at most: a fact about LLVM",
     ("concatenate.py", 32): "bytes of them, of which LLVM makes no scatters with AVX-512: measured in each",
     ("convolution_depth.py", 8): "neighbours that fill a vector of f32 with AVX2: a fact about processors",
+    ("dot.py", 8): "products that fill a vector of f32 with AVX2: a fact about processors, and measured in each",
     ("dot_pack.py", 2): "lines of a column that are fetched ahead: one is read at once, and the next may be late",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
     (

@@ -24,6 +24,10 @@ def emitted(text: str, level: str = "x86-64-v4") -> EmittedModule:
         ("x86-64-v4", Product("f32", "nt", 3, 300, 5000), "f32.f32.5x3x16"),
         ("x86-64-v4", Product("f64", "nt", 500, 300, 8), "f64.f64.2x8x8"),
         ("x86-64-v3", Product("bf16", "nn", 500, 300, 2), "bf16.f32.4x2x8"),
+        ("x86-64-v4", Product("f32", "nn", 500, 24, 1), "f32.f32.8x1x8"),
+        ("x86-64-v4", Product("f32", "nn", 500, 12, 1), "f32.f32.8x1x4"),
+        ("x86-64-v4", Product("f64", "nn", 500, 6, 1), "f64.f64.8x1x2"),
+        ("x86-64-v3", Product("bf16", "nn", 500, 16, 1), "bf16.f32.7x1x4"),
     ],
 )
 def test_rows_are_multiplied_with_all_columns(level, product, shape):
@@ -36,6 +40,7 @@ def test_rows_are_multiplied_with_all_columns(level, product, shape):
     [
         Product("f32", "nn", 5000, 300, 9),
         Product("f32", "nn", 5000, 32, 3),  # two vectors: the sum over their lanes would take longer
+        Product("f32", "nn", 500, 11, 1),
         Product("f32", "nn", 15, 300, 3),
         Product("f32", "tn", 500, 300, 3),  # rows that are apart
         Product("s8", "nn", 500, 300, 3),

@@ -11,6 +11,7 @@ from ...migration.choose import emitter
 from ...passes.pipeline import optimize
 from ...planning.planner import plan
 from ..support.check import check
+from ..support.processors import code_for
 from ..support.ranges import check_ranges_alone, check_threads, number_of_threads
 
 FIXED = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+fma", 512), ranges=True)
@@ -59,25 +60,66 @@ PLACES = {
 """Of which each place is computed by itself."""
 
 
+NARROW = {
+    "rows of narrow elements": "p = s8[9,30,28] parameter(0); z = s8[] parameter(1); "
+    "ROOT a = s8[9,34,30] pad(p, z), padding=0_0x1_3x1_1",
+    "rows padded in four dimensions": "p = s8[20,20,60,60] parameter(0); z = s8[] parameter(1); "
+    "ROOT a = s8[22,22,62,62] pad(p, z), padding=1_1x1_1x1_1x1_1",
+    "cut off and added": "p = bf16[90,60] parameter(0); z = bf16[] parameter(1); "
+    "ROOT a = bf16[85,60] pad(p, z), padding=-2_-3x-3_3",
+    "preds": "p = pred[80,60] parameter(0); z = pred[] parameter(1); ROOT a = pred[82,64] pad(p, z), padding=1_1x3_1",
+}
+"""Rows with loops of their own where processors have no masks."""
+
+PLAIN = {
+    "few elements": "p = s8[20,30] parameter(0); z = s8[] parameter(1); ROOT a = s8[20,32] pad(p, z), padding=0_0x1_1",
+    "short rows": "p = s8[9,900,7] parameter(0); z = s8[] parameter(1); "
+    "ROOT a = s8[9,902,9] pad(p, z), padding=0_0x1_1x1_1",
+    "wide elements": "p = f32[300,28] parameter(0); z = f32[] parameter(1); "
+    "ROOT a = f32[302,30] pad(p, z), padding=1_1x1_1",
+}
+
+
 def text_of(body: str) -> str:
     lines = "\n".join(f"  {line.strip()}" for line in body.split(";") if line.strip())
     return f"HloModule m\nENTRY e {{\n{lines}\n}}\n"
 
 
-def emitted(body: str):
+def emitted(body: str, options: EmitOptions = FIXED):
     (request,) = plan(optimize(parse_module(text_of(body)))).kernels
-    return emitter("mlir").emit([request], replace(FIXED, keep_stages=True))
+    return emitter("mlir").emit([request], replace(options, keep_stages=True))
 
 
-@pytest.mark.parametrize("name", CASES | PLACES)
+def elements_have_branches(body: str, options: EmitOptions = FIXED) -> bool:
+    return re.search(r"scf\.if [^\n]*->", dict(emitted(body, options).stages)["mlir"]) is not None
+
+
+@pytest.mark.parametrize("name", CASES | PLACES | NARROW | PLAIN)
 def test_values(name):
-    check(text_of((CASES | PLACES)[name]))
+    check(text_of((CASES | PLACES | NARROW | PLAIN)[name]))
+
+
+@pytest.mark.parametrize("name", CASES | PLACES | NARROW | PLAIN)
+def test_values_without_masks(name):
+    for level in ("x86-64-v2", "x86-64-v3"):
+        with code_for(level):
+            check(text_of((CASES | PLACES | NARROW | PLAIN)[name]).replace("HloModule m", f"HloModule m{level[-1]}"))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_element_has_a_branch(name):
-    kernel = dict(emitted(CASES[name]).stages)["mlir"]
-    assert not re.search(r"scf\.if [^\n]*->", kernel)
+    assert not elements_have_branches(CASES[name])
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_elements_have_none_without_masks(name):
+    options = replace(FIXED, target=Target.level("x86-64-v3"))
+    assert not elements_have_branches(NARROW[name], options) and elements_have_branches(NARROW[name])
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_plain_nest_where_rows_do_not_pay(name):
+    assert elements_have_branches(PLAIN[name], replace(FIXED, target=Target.level("x86-64-v3")))
 
 
 def test_the_gaps_are_written_with_their_elements():
@@ -92,3 +134,11 @@ def test_rows_take_ranges(name):
     with number_of_threads():
         executable = check_threads(parse_module(text_of(CASES[name])), "mlir")
     check_ranges_alone(executable)
+
+
+def test_narrow_rows_take_ranges():
+    body = NARROW["rows padded in four dimensions"]
+    assert emitted(body, replace(FIXED, target=Target.level("x86-64-v3"))).ranged
+    with code_for("x86-64-v3"), number_of_threads():
+        executable = check_threads(parse_module(text_of(body)), "mlir")
+        check_ranges_alone(executable)
