@@ -180,10 +180,10 @@ def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> 
 
 def hands_sums_on(stack: str, kernel: KernelRequest, monkeypatch) -> None:
     """The tiled product passes each sum on to the rest of the kernel, instead of storing it."""
-    from ...mlir_emitters import kernel as mlir_kernel
+    from ...mlir_emitters import roots
 
     done: list[bool] = []
-    places = ((legacy_kernel, "emit_tiled_dot"), (mlir_kernel, "emit_matmul"))
+    places = ((legacy_kernel, "emit_tiled_dot"), (roots, "emit_matmul"))
     for module, name in places:
         emit = getattr(module, name)
 

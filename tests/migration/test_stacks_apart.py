@@ -74,6 +74,11 @@ EQUAL = {
     ): "rows that a loop across memory reads at once: streams that processors fetch; in legacy also a shortest run",
     ("loops.py", 16): "iterations of a loop that LLVM unrolls completely: a fact about LLVM",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
+    (
+        "padded_rows.py",
+        16,
+    ): "elements of a row: as many vectors of code, measured in each; bytes in which AVX2 chooses lanes",
+    ("padded_rows.py", 4096): "elements of a result from which on its code is worth compiling: measured in each",
     ("rows_abreast.py", 2): "vectors of a block: a chain of additions waits for itself, measured in each",
     ("rows_abreast.py", 4): "numbers of 32 bits that change places within 128: a fact about processors",
     ("reduce_window.py", 4): "running sums side by side: the latency of an addition in cycles, a fact about processors",
