@@ -25,7 +25,7 @@ PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.COPY})
 
 
 APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
-"""Ops whose outputs have their own loops (ROOTS of kernel.py, products), while a row kernel computes single elements.
+"""Ops whose outputs have their own loops (ROOTS of roots.py, products), while a row kernel computes single elements.
 """
 
 
