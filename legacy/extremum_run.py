@@ -10,7 +10,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .along import Along
+from .along import Along, stored_of
 from .builder import Code, Unroll
 from .elemental import Elemental
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
@@ -99,11 +99,4 @@ def source_of(e: Elemental, operand: Instruction, count: int) -> Instruction | N
     """
     if count < LEAST or e.code.by_element or operand.shape.dtype not in (DType.F32, DType.F64):
         return None
-    while operand not in e.leaves:
-        if operand.opcode not in (Op.RESHAPE, Op.BITCAST):
-            return None
-        (before,) = operand.operands
-        if not (operand.shape.is_row_major and before.shape.is_row_major):
-            return None
-        operand = before
-    return operand
+    return stored_of(e, operand)

@@ -32,7 +32,7 @@ UNIT = 8
 """Bytes of a lane, at most. Longer elements, which are complex, have several."""
 
 NARROW, SHORT_VECTOR, MASKING = 2, 16, 512
-"""Bytes of lanes that processors without masks, which have vectors of MASKING bits, choose within vectors of so many
+"""Processors whose vectors are shorter than MASKING bits shuffle lanes of NARROW bytes and fewer within SHORT_VECTOR
 bytes only.
 """
 

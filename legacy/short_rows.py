@@ -10,8 +10,7 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.opcodes import Op
-from .along import Along
+from .along import Along, stored_of
 from .elemental import Elemental
 from .memory import address
 from .registers import I32, Register, memory_type, poison
@@ -31,7 +30,7 @@ def sum_of_row(e: Elemental, operand: Instruction, along: Along) -> Register | N
     code, dtype = e.code, operand.shape.dtype
     if code.by_element or not along.dense or len(along.sizes) != 1 or not _is_short(e, dtype, along.sizes[0]):
         return None
-    source = _stored(e, operand)
+    source = stored_of(e, operand)
     if source is None:
         return None
     b, part, parts = code.b, memory_type(dtype), 2 if dtype.is_complex else 1
@@ -64,18 +63,6 @@ def _is_short(e: Elemental, dtype: DType, count: int) -> bool:
     if dtype.is_complex:
         return count >= FEWEST and not e.code.strict
     return dtype.is_integer and count in WORDS.get(dtype.bits, ())
-
-
-def _stored(e: Elemental, operand: Instruction) -> Instruction | None:
-    """What is in memory with the same elements in the same order."""
-    while operand not in e.leaves:
-        if operand.opcode not in (Op.RESHAPE, Op.BITCAST) or operand.operands[0].shape.dtype is not operand.shape.dtype:
-            return None
-        (before,) = operand.operands
-        if not (operand.shape.is_row_major and before.shape.is_row_major):
-            return None
-        operand = before
-    return operand
 
 
 def _lanes(b: ir.IRBuilder, vector: ir.Value, lanes: Sequence[int]) -> ir.Value:

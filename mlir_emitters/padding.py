@@ -153,7 +153,7 @@ class _Row:
         step = p.interior + 1
 
         def before(place: Index, most: int) -> Index:
-            """The elements that lie before a place, at most so many."""
+            """The number of elements before a place, limited to `most`."""
             return _least(b, b.div(_greatest(b, b.add(place, step - 1 - p.low), 0), step), most)
 
         first = before(start, size)

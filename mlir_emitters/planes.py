@@ -20,7 +20,7 @@ from .ranges import Steps, outer_loops
 CHANNELS = range(2, 5)
 LEAST = 1 << 12  # elements of an array
 WIDE = 512  # bits of vectors of processors that shuffle lanes of any width well
-NARROW, PART = 2, 16  # bytes of lanes that others shuffle well within so many bytes
+NARROW, PART = 2, 16  # other processors shuffle lanes of NARROW bytes and fewer within PART bytes only
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,16 @@ from .elements import raw_type
 from .graph import Node
 
 LENGTHS, WIDEST = range(9, 16), 64
-"""Integers of a row, and one less of so many bits: fewer are as fast one by one, and LLVM makes vectors of more."""
+"""Row lengths that are added up so; from 8 on for integers of WIDEST bits. Shorter rows are as fast one element at a
+time, and LLVM makes vectors of longer ones.
+"""
 
 NARROWEST = 16
 """Bits of the integers: of bytes, LLVM adds up several rows faster."""
 
 
 def takes_words(b: Builder, node: Node, count: int) -> bool:
-    """Whether a reduction adds up so many integers of a row."""
+    """Whether a reduction is a sum of integers whose rows have a length, `count`, that is added up so."""
     dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
     if b.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
         return False
@@ -31,7 +33,7 @@ def takes_words(b: Builder, node: Node, count: int) -> bool:
 
 
 def sum_of_words(b: Builder, node: Node, first: Pointer, count: int, initial: Value) -> Value:
-    """The sum of so many integers from the first on."""
+    """The sum of `count` adjacent integers, plus the initial value. first: the address of the first one."""
     dtype = node.inputs[0].dtype
     element = raw_type(b.types, dtype)
     pieces: list[Value] = []  # a vector of each power of two, the widest first
