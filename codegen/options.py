@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ..hlo.errors import InputError
 from ..hlo.records import dataclass, field
 from . import libllvm
+from .forms import ChosenForms
 from .metadata import assumed_metadata
 
 SETTINGS = (
@@ -206,7 +207,8 @@ class EmittedModule:
     function each, which are the same for many programs: they are compiled once a process. grouped: kernels that groups
     compute. Their last parameter is `ptr addrspace(GROUP_SPACE) memory`, the group's memory; they call BARRIER, STEP,
     ACROSS and DOWN. glue: names of kernels that spend their time in functions of `helpers` (EmitOptions.glue).
-    lean: names of others for which few passes are enough (EmitOptions.lean).
+    lean: names of others for which few passes are enough (EmitOptions.lean). forms: kernel → the forms that the stack
+    chose for it, where it says so.
     """
 
     llvm_ir: str
@@ -218,6 +220,7 @@ class EmittedModule:
     helpers: tuple[str, ...] = ()
     glue: frozenset[str] = frozenset()
     lean: frozenset[str] = frozenset()
+    forms: Mapping[str, ChosenForms] = field(default_factory=dict)
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))
