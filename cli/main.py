@@ -54,6 +54,7 @@ COMMANDS = {
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
     "platforms": Command("List the back ends, what they can do, and why one cannot be used here.", (cc_option,)),
     "stages": Command("Write every IR stage of both stacks to a folder.", HERE),
+    "forms": Command("Print the form of each kernel, and why earlier forms of its stack's table declined.", COMPILES),
     "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),
     "opt": Command("Run HLO passes on a module and print it, with time and counts per pass.", COMPILES),
     "conform": Command("Run a conformance corpus on chosen stacks.", COMPILES + RUNS),
