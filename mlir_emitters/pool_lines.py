@@ -43,8 +43,7 @@ class LinePool(Pool):
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         super().__init__(e, node, result)
         self.slide = self.slides[self.column]
-        others = (s for d, s in enumerate(self.slides) if d != self.column)
-        self.whole = all(s.window == 1 and len(s.covered()) == s.result for s in others)
+        self.whole = all(s.single for d, s in enumerate(self.slides) if d != self.column)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, stride = self.b, self.slide.stride
