@@ -10,8 +10,8 @@ from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, tuple_shape
 from .program import MOST_RANK, Body
-from .regions import window_dim
 from .values import COMPLEX, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous
+from .windows import window_dim
 
 D = DType
 MULTIPLIED = (*FLOATS, *(d for d in (*SIGNED, *UNSIGNED) if d.bits >= 8), *COMPLEX)

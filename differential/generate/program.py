@@ -267,7 +267,7 @@ class Body:
         if self.room and kind < 2:
             return self.parameter(dtype, dims)
         if kind == 2 and dims and dtype is not DType.PRED:
-            most = max(dims) - 1
+            most = max(*dims, 1) - 1
             top = capacity(dtype) if continuous(dtype) else limits(dtype)[1]
             axis = self.source.integer(0, len(dims) - 1)
             return self.add(Op.IOTA, (), Shape(dtype, dims), whole=most <= top, most=most, iota_dimension=axis)

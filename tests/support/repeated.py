@@ -45,6 +45,9 @@ OTHERS = {
     "few rows": _module("x = s8[3] parameter(0)", "ROOT r = s8[300,3] broadcast(x), dimensions={1}"),
     "rows of one number": _module("x = f32[5000] parameter(0)", "ROOT r = f32[5000,3] broadcast(x), dimensions={0}"),
     "an iota of rows": _module("ROOT r = bf16[3000,30] iota(), iota_dimension=0"),
+    "an iota of one number": _module("ROOT r = c64[2,2,1,260] iota(), iota_dimension=2").replace(
+        "HloModule m", "HloModule m, is_scheduled=true"
+    ),
     "an operand that differs": _module(
         "x = f32[3] parameter(0)",
         "y = f32[5000,3] parameter(1)",
