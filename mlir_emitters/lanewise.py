@@ -72,7 +72,9 @@ class Lanewise:
         return (buffer.dims, buffer.strides) == (self.product.dims, self.product.strides)
 
     def value(self, total: Value, offset: Index, column: Index) -> Value:
-        """The results whose sums are `total`. offset: of the first one in its array; column: its position along the column."""
+        """The results whose sums are `total`. offset: of the first one in its array; column: its position along that
+        dimension.
+        """
         return self._of(origin(self.result), total, offset, column)
 
     def _of(self, buffer: Buffer, total: Value, offset: Index, column: Index) -> Value:

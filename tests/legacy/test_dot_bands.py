@@ -1,4 +1,4 @@
-"""Products of which a call computes some of the rows: a tile is as high as the memory that it was given for its rows."""
+"""Products of which a call computes some of the rows: a tile is no higher than the memory made for its rows."""
 
 import pytest
 
