@@ -31,8 +31,13 @@ CHANNELS = (8, 16, 15, 17, 32, 33, 64)
 """Groups of depthwise convolutions."""
 
 PLACES = (5, 3, 1, 2, 4, 6, 7, 8, 9, 10, 12, 13, 16, 17, 20)
-MOST_OPERAND, MOST_RESULT, MOST_PRODUCTS = 6000, 6000, 1 << 18
-"""Elements of an operand and of the result, and products, at most: the evaluator is quick with those."""
+MOST_ELEMENTS, MOST_PRODUCTS = 6000, 1 << 18
+"""Elements of an operand or of the result, and products, at most: the evaluator is quick with those."""
+
+LARGE_PERCENT, LARGER = 15, 8
+"""Convolutions with so many times as much: passes transpose those and make products of them, and weights are copied."""
+
+LARGE_FEATURES = (32, 64, 16, 33, 40, 48, 6)
 
 USUAL = ("b*f_*io->b*f", "bf*_oi*->bf*", "b*f_*io->bf*", "bf*_*io->b*f", "b*f_o*i->b*f", "f*b_i*o->*bf", "b*f_*oi->b*f")
 """Labels that programs have; * stands for the spatial dimensions."""
@@ -69,16 +74,18 @@ def _sized(body: Body) -> Value:
     draw = body.source
     kinds = [d for d in body.program.types if d in MULTIPLIED]
     dtype = kinds[0] if kinds else draw.choice([d for d in MULTIPLIED if d in body.program.limits.dtypes] or [D.F32])
-    rows = [_axis(body) for _ in range(draw.choice((2, 1, 2, 3, 0)))]
-    batch, ins, outs = draw.choice((1, 2, 3, 4)), draw.choice(FEATURES), draw.choice(FEATURES)
+    rows = [_axis(body) for _ in range(draw.choice((2, 1, 2, 3, 1, 2, 3, 1, 0)))]
+    larger = LARGER if draw.chance(LARGE_PERCENT) else 1
+    features = FEATURES if larger == 1 else LARGE_FEATURES
+    batch, ins, outs = draw.choice((1, 2, 3, 4)), draw.choice(features), draw.choice(features)
     groups, batches = draw.choice(((1, 1), (1, 1), (1, 1), (2, 1), (4, 1), (0, 1), (1, 2), (1, 3)))
     if not groups:
         groups, ins, outs = draw.choice(CHANNELS), 1, draw.choice((1, 1, 2))
     while True:
         sizes = _sizes(rows, batch, ins, outs, groups, batches)
         terms = ins * math.prod(w.size for _, w in rows)
-        left, kernel, result = (math.prod(s) for s in sizes)
-        if max(left, kernel) <= MOST_OPERAND and result <= MOST_RESULT and result * terms <= MOST_PRODUCTS:
+        most = max(math.prod(s) for s in sizes)
+        if most <= larger * MOST_ELEMENTS and math.prod(sizes[2]) * terms <= larger * MOST_PRODUCTS:
             break
         batch, ins, outs, rows = _smaller(batch, ins, outs, rows)
     labels = _drawn_labels(body, len(rows))
