@@ -380,7 +380,7 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
 _COLUMNS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Callable[[Index], None], Steps | None], None]] = {
     Op.DOT: lambda e, root, group, finish, steps: dot.emit_column_dot(e, root, finish, steps),
     Op.CONVOLUTION: lambda e, root, group, finish, steps: convolution.emit_column_convolution(
-        e, root, finish, steps, Lanewise.of(e, group, root)
+        e, root, finish, steps, Lanewise.of(e, group, root, root.attributes["dim_labels"].output_feature)
     ),
 }
 """Opcodes that can be computed for a block of columns, followed by elementwise ops."""

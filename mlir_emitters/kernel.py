@@ -281,7 +281,8 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
         return True
     bare = len(group) == 1 and origin(group[0]).writer is product
     if product.opcode is Op.CONVOLUTION:
-        return convolution.emit_convolution(e, product, write, steps, Lanewise.of(e, group, product))
+        column = product.attributes["dim_labels"].output_feature
+        return convolution.emit_convolution(e, product, write, steps, Lanewise.of(e, group, product, column))
     return not bare and emit_product(e, product, product.output, write, steps)
 
 

@@ -33,13 +33,15 @@ promise to the optimiser (no aliases, no overflow).
 @dataclass(frozen=True)
 class Orders:
     """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: percentage of
-    tasks whose code LLVM optimises. corpus: a folder of modules to edit.
+    tasks whose code LLVM optimises; guarded: of those whose kernels run between guard bytes. corpus: a folder of
+    modules to edit.
     """
 
     limits: Limits = field(default_factory=Limits)
     stacks: tuple[str, ...] = ("evaluator", "legacy", "mlir")
     mixed: bool = True
     optimized: int = OPTIMIZED_PERCENT
+    guarded: int = GUARDED_PERCENT
     corpus: str | None = None
 
 
@@ -63,7 +65,7 @@ def draw_task(source: Source, orders: Orders) -> Task:
     if orders.mixed and all(name in stacks for name in STACK_NAMES) and source.chance(MIXED_PERCENT):
         flags = mixture(source, case.module)
         stacks = (*stacks, flags) if flags not in stacks else stacks
-    guarded = source.chance(GUARDED_PERCENT)
+    guarded = source.chance(orders.guarded)
     kind = HostProgramKind.COMPILED if source.chance(COMPILED_PERCENT) else HostProgramKind.AUTO
     fast = source.chance(100 - orders.optimized)
     setting = Setting(cache=False, red_zones=guarded, host_program=kind, optimized=not fast)

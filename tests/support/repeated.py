@@ -54,5 +54,8 @@ OTHERS = {
         "b = f32[5000,3] broadcast(x), dimensions={1}",
         "ROOT r = f32[5000,3] add(b, y)",
     ),
+    "an iota along one element": _module("ROOT r = f32[1,50,100] iota(), iota_dimension=0").replace(
+        "\n", ", is_scheduled=true\n", 1
+    ),
     "floats that are counted by one operation": _module("ROOT r = f32[300,500] iota(), iota_dimension=1"),
 }
