@@ -115,3 +115,29 @@ def test_two_results_each_over_an_operand_of_both(ends):
     module = parse_module(CROSSED.format(ends=ends))
     assert takes_over(module)
     check(CROSSED.format(ends=ends), whole_numbers(module, 0))
+
+
+TWICE = """HloModule m, is_scheduled=true
+plus { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+f { p = f32[8,4] parameter(0)
+  q = f32[8,4] parameter(1)
+  zero = f32[] constant(0)
+  a = f32[8,4] negate(p)
+  s = f32[8] reduce(q, zero), dimensions={1}, to_apply=plus
+  b = f32[8,4] broadcast(s), dimensions={0}
+  ROOT r = (f32[8,4], f32[8,4], f32[8,4]) tuple(a, a, b) }
+ENTRY e { p = f32[8,4] parameter(0)
+  q = f32[8,4] parameter(1)
+  pp = f32[8,4] add(p, p)
+  qq = f32[8,4] add(q, q)
+  ROOT r = (f32[8,4], f32[8,4], f32[8,4]) fusion(pp, qq), kind=kLoop, calls=f }
+"""
+
+
+def test_one_value_twice_among_the_results_of_a_row_kernel():
+    """In place it is written last: until then it is read where it was written first."""
+    module = parse_module(TWICE)
+    assert takes_over(module)
+    check(TWICE, whole_numbers(module, 0))
