@@ -9,9 +9,10 @@ from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from .elementwise import without_nan
-from .folds import argmax_region, fold_ops, folded_known, identity, order_region, region_of
+from .folds import argmax_region, fold_ops, folded_known, identity, region_of
 from .inputs import LONG_KINDS
 from .program import LONG, MOST_ELEMENTS, Body
+from .sorts import sort
 from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous, limits
 
 ORDERED = (*FLOATS, *SIGNED, *UNSIGNED)
@@ -165,26 +166,6 @@ def _plain(body: Body, v: Value) -> Value:
     if v.instruction.shape.layout is None:
         return v
     return body.moved_copy(v)
-
-
-def sort(body: Body, op: Op) -> Value:
-    """A sort of one array, or a stable one of two by the first of them."""
-    v = body.operand(lambda v: v.exact and bool(v.dims), ORDERED)
-    axis, direction = body.source.integer(0, len(v.dims) - 1), body.source.choice(("LT", "GT"))
-    v = _plain(body, without_nan(body, v))
-    kind = "TOTALORDER" if v.dtype.is_float else None
-    if body.source.chance(40):
-        region = order_region(body, (v.dtype,), direction, kind)
-        stable = {"is_stable": True} if body.source.chance(50) else {}
-        return body.moved(op, [v], v.instruction.shape, dimensions=(axis,), to_apply=region, **stable)
-    others = [w for w in body.values if w.dims == v.dims]
-    w = _plain(body, body.source.choice(others))
-    region = order_region(body, (v.dtype, w.dtype), direction, kind)
-    shape = tuple_shape(v.instruction.shape, w.instruction.shape)
-    made = body.instruction(
-        op, (v.instruction, w.instruction), shape, dimensions=(axis,), is_stable=True, to_apply=region
-    )
-    return body.parts(made, [v, w])[0]
 
 
 def topk(body: Body, op: Op) -> Value:
