@@ -14,8 +14,8 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from .elementwise import arithmetic_known
 from .program import Body
-from .regions import window_dim
 from .values import MULTIPLIED, TAME, Value, summed_known
+from .windows import window_dim
 
 D = DType
 WIDER = {D.BF16: D.F32, D.F16: D.F32, D.S8: D.S32, D.U8: D.S32, D.S16: D.S32}
