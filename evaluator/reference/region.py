@@ -194,7 +194,7 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))
     dtype, wide = arrays[0].dtype, _wide_type(region, math.prod(w.size for w in window.dims)) if count == 1 else None
     if wide is not None:
-        arrays, inits = [arrays[0].astype(wide)], [inits[0].astype(wide)]
+        arrays, inits = (arrays[0].astype(wide),), (inits[0].astype(wide),)
     padding = dilated_padding(window)
     padded = [pad_array(x, init, padding) for x, init in zip(arrays, inits, strict=True)]
     holes = any(p.low or p.high or p.interior for p in padding)
