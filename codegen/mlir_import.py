@@ -25,8 +25,7 @@ def waiting_signals() -> Iterator[None]:
     if _waiting or threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    handlers: dict[int, Any] = {n: h for n in signal.valid_signals() if callable(h := signal.getsignal(n))}
     came: dict[int, None] = {}
     _waiting = True
     try:
