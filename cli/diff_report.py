@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .output import milliseconds, say, table, wrapped
+from .status import UNDECIDED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,21 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one.
-
-    skipped: why the results beyond their bounds were not compared with what the float rules permit, if they were not.
-    """
+    """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one."""
 
     values: Values
     runs: dict[str, Run]
     refusals: dict[str, str]
     results: dict[str, Sequence[np.ndarray]]
     verdict: Verdict | None
-    skipped: str | None = None
 
     @property
     def status(self) -> int:
-        return 0 if self.verdict is not None and self.verdict.agrees and not self.refusals else 1
+        if self.verdict is None or self.refusals:
+            return 1
+        return 0 if self.verdict.agrees else UNDECIDED if self.verdict.undecided else 1
 
     @property
     def sentence(self) -> str:
@@ -87,7 +86,8 @@ def _print_failing(c: LeafComparison, results: Results, bounds: Bounds) -> None:
     if a.shape != e.shape or a.dtype != e.dtype:
         say(wrapped(f"{head}: {shape_of(a)} and {shape_of(e)}"))
         return
-    say(wrapped(f"{head} in {d.failures} of {e.size} elements; {d.message or 'allowed: the same values'}"))
+    open_ = ", undecided" if c.undecided else ""
+    say(wrapped(f"{head} in {d.failures} of {e.size} elements{open_}; {d.message or 'allowed: the same values'}"))
     cells = [
         (
             f"  [{','.join(map(str, w.index))}]",
@@ -104,12 +104,10 @@ def _print_failing(c: LeafComparison, results: Results, bounds: Bounds) -> None:
 
 
 def _permitted(c: LeafComparison, results: Results) -> str:
-    from ..differential.permitted import RUNS
-
     actual, expected = _ordered(c)
     return (
         f"out{c.leaf} {shape_of(results[expected][c.leaf])}: {actual} and {expected} differ in {c.difference.failures} "
-        f"elements, as XLA's float rules permit: {RUNS} more runs of the evaluator, with other choices, show it"
+        "elements, as XLA's float rules permit: more runs of the evaluator, with other choices, show it"
     )
 
 
@@ -152,7 +150,7 @@ def _print_all(verdict: Verdict, results: Results) -> None:
             number(c.difference.max_abs),
             number(c.difference.max_rel),
             number(c.difference.max_ulp),
-            "permitted" if c.permitted else "yes" if c.agrees else "NO",
+            "permitted" if c.permitted else "yes" if c.agrees else "undecided" if c.undecided else "NO",
         )
         for c in verdict.comparisons
     ]
@@ -221,7 +219,8 @@ def _iteration(done: Compared, bounds: Bounds) -> dict[str, Any]:
         "agrees": done.status == 0,
         "verdict": done.sentence,
         "groups": [] if done.verdict is None else [sorted(g) for g in done.verdict.groups],
-        "permitted_skipped": done.skipped,
+        "undecided": done.verdict is not None and done.verdict.undecided,
+        "permitted_skipped": (done.verdict.reason or None) if done.verdict is not None else None,
         "comparisons": [_comparison(c, done.results, bounds) for c in comparisons],
     }
 
@@ -238,6 +237,7 @@ def _comparison(c: LeafComparison, results: Results, bounds: Bounds) -> dict[str
         "right": expected,
         "agrees": c.agrees,
         "permitted": c.permitted,
+        "undecided": c.undecided,
         "failures": d.failures,
         "max_abs": d.max_abs,
         "max_rel": d.max_rel,

@@ -1,6 +1,7 @@
 """Entry point of the `testbed` command. Finds the subcommand and turns every error into one line and an exit status.
 
-Status 0: done, and all results agree; 1: done, but something disagrees or failed; 2: bad input or usage; 130: Ctrl-C.
+Status 0: done, and all results agree; 1: done, but something disagrees or failed; 2: bad input or usage; 3: whether
+results agree is undecided; 130: Ctrl-C.
 """
 
 from __future__ import annotations

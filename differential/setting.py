@@ -20,6 +20,7 @@ from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
 from ..planning.plan import Plan
 from ..planning.planner import PlanOptions, plan
 from ..xla_kernels.folder import one_module
+from .permitted import BUDGET
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Setting:
     fusions. reuse: False gives every value memory of its own, also results to which the module's header gives that of
     parameters. kernels: the first N are of the stack; the other stack emits the rest. optimized: as of EmitOptions.
     dump: the folder of XLA's kernels that the case came from, with the module's name; they are of its module only, so
-    that jaxlib makes those of a changed one.
+    that jaxlib makes those of a changed one. budget: seconds to find out what else the float rules permit.
     """
 
     cache: bool = True
@@ -41,6 +42,7 @@ class Setting:
     kernels: int | None = None
     optimized: bool = True
     dump: str = ""
+    budget: float = BUDGET
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""

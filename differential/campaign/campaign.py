@@ -175,6 +175,8 @@ class Campaign:
             cause, blob, flaky, sentence = values
             if self.state.meet(cause, blob, sentence, flaky):
                 self.on_finding(cause, blob)
+        elif kind == "undecided":
+            self.state.undecided.append(values[0])
         elif kind == "unrepeated":
             self.state.unrepeated.append(values[0])
         elif kind == "done":

@@ -118,6 +118,8 @@ class _Hunter:
     def _count(self, task: Task, found: Outcome) -> None:
         self.cases += 1
         self.refused += found.kind is OutcomeKind.ALL_REFUSE
+        if found.kind is OutcomeKind.UNDECIDED and not self._shrinks:
+            self._say("undecided", task.blob)
         pairs = pairs_of(task.case.module)
         for stack in known_stacks(task.stacks):
             self.coverage.update((op, dtype, stack) for op, dtype in pairs)

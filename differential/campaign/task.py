@@ -13,6 +13,7 @@ from ..generate.corpus import draw_edited, read_corpus
 from ..generate.module import Case, draw_case
 from ..generate.program import UNCOUNTED, Limits
 from ..generate.source import Recorded, Source, blob_of, choices_of
+from ..permitted import BUDGET
 from ..setting import Setting
 
 KIND = "t"
@@ -34,7 +35,7 @@ promise to the optimiser (no aliases, no overflow).
 class Orders:
     """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: percentage of
     tasks whose code LLVM optimises; guarded: of those whose kernels run between guard bytes. corpus: a folder of
-    modules to edit.
+    modules to edit. budget: as of Setting.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -43,6 +44,7 @@ class Orders:
     optimized: int = OPTIMIZED_PERCENT
     guarded: int = GUARDED_PERCENT
     corpus: str | None = None
+    budget: float = BUDGET
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def draw_task(source: Source, orders: Orders) -> Task:
     guarded = source.chance(orders.guarded)
     kind = HostProgramKind.COMPILED if source.chance(COMPILED_PERCENT) else HostProgramKind.AUTO
     fast = source.chance(100 - orders.optimized)
-    setting = Setting(cache=False, red_zones=guarded, host_program=kind, optimized=not fast)
+    setting = Setting(cache=False, red_zones=guarded, host_program=kind, optimized=not fast, budget=orders.budget)
     return Task(case, stacks, setting, blob_of(KIND, source.drawn))
 
 
