@@ -79,12 +79,15 @@ class DebugKind(StrEnum):
     """What is checked while a program runs. nan: the first NaN in what each kernel computes; finite: infinities, too.
 
     checksum: noted of what each kernel and copy wrote. redzone: whether a kernel wrote outside of its arguments.
+    memory: whether a kernel reads memory beside its arguments or memory that was not written, leaves elements of a
+    result unwritten, or writes outside; a run raises MemoryCheckError or RedZoneError.
     """
 
     NAN = "nan"
     FINITE = "finite"
     CHECKSUM = "checksum"
     REDZONE = "redzone"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,11 @@ def note_kernels(function: Callable[[KernelThunk], object]) -> None:
     _note = function
 
 
+def note_kernel(thunk: KernelThunk) -> None:
+    """Call the function of `note_kernels`."""
+    _note(thunk)
+
+
 class RedZones:
     """An observer of the executor that runs kernels between guard bytes. address: number of an allocation → its
     address.
