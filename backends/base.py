@@ -17,6 +17,7 @@ from ..hlo.records import dataclass, field
 from .device import BackendError as BackendError
 from .device import Capability as Capability
 from .device import DeviceMemory as DeviceMemory
+from .device import MemoryFault as MemoryFault
 from .device import Stream as Stream
 from .device import StreamExecutor as StreamExecutor
 from .device import refused as refused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .output import milliseconds, say, table, wrapped
@@ -22,6 +22,7 @@ class Compared:
     """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one.
 
     skipped: why the results beyond their bounds were not compared with what the float rules permit, if they were not.
+    stopped: what the checking mode said of a stack.
     """
 
     values: Values
@@ -30,18 +31,22 @@ class Compared:
     results: dict[str, Sequence[np.ndarray]]
     verdict: Verdict | None
     skipped: str | None = None
+    stopped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
-        return 0 if self.verdict is not None and self.verdict.agrees and not self.refusals else 1
+        agrees = self.verdict is not None and self.verdict.agrees
+        return 0 if agrees and not self.refusals and not self.stopped else 1
 
     @property
     def sentence(self) -> str:
         """The verdict in words. It says that stacks agree only if all that were asked for ran."""
         verdict = self.verdict
-        if verdict is not None and not self.refusals:
+        if verdict is not None and not self.refusals and not self.stopped:
             return verdict.sentence
-        missing = f"incomplete, {', '.join(self.refusals)} did not run"
+        parts = [f"suspect {', '.join(self.stopped)}, stopped by the checks of memory"] if self.stopped else []
+        parts += [f"incomplete, {', '.join(self.refusals)} did not run"] if self.refusals else []
+        missing = "; ".join(parts)
         if verdict is None:
             return f"{missing}; nothing to compare"
         return f"{missing}; " + (f"{', '.join(self.results)} match" if verdict.agrees else verdict.sentence)
@@ -171,7 +176,7 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
+def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str], stopped: Mapping[str, str] = {}) -> None:
     """Print a line a stack: how many kernels which stack emitted, and times."""
     from collections import Counter
 
@@ -184,6 +189,7 @@ def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
         seconds = f"{run.compile_seconds:.3f}" if run.compile_seconds else "–"
         cells.append((name, kernels, seconds, milliseconds(run.run_seconds)))
     cells += [(name, "did not run", "–", "–") for name in refusals]
+    cells += [(name, "stopped by the checks", "–", "–") for name in stopped]
     columns = [left("stack"), left("kernels emitted"), right("compile s"), right("run ms")]
     say(table(columns, cells))
     names = [f"  {kernel}: {stack}" for name, run in runs.items() if name == "mlir" for kernel, stack in run.kernels]
@@ -206,7 +212,8 @@ def to_json(compared: Sequence[Compared], bounds: Bounds, given: bool) -> dict[s
         }
         for name, run in last.runs.items()
     ]
-    stacks += [{"name": name, "ran": False, "reason": reason} for name, reason in last.refusals.items()]
+    missing = (*last.refusals.items(), *last.stopped.items())
+    stacks += [{"name": name, "ran": False, "reason": reason} for name, reason in missing]
     return {
         "stacks": stacks,
         "bounds": {"given": given, "results": [str(b) for b in bounds]},

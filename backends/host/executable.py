@@ -205,8 +205,8 @@ class HostExecutable(Executable):
     def execute_checked(self, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Run once in the checking mode (memory_checks.py): kernels run with junk around their arguments.
 
-        Raises MemoryCheckError for a kernel that reads memory that is not its own or was not written, or leaves elements
-        of a result unwritten; RedZoneError for one that writes outside of its arguments; InputError without a plan.
+        Raises MemoryCheckError for a kernel that reads memory that is not its own or was not written, or leaves
+        elements of a result unwritten; RedZoneError for one that writes outside of its arguments; InputError without a plan.
         """
         return self._execute(inputs, None, None, (), checked=True)
 

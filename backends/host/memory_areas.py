@@ -102,11 +102,11 @@ def places_of(thunk: KernelThunk, request: KernelRequest) -> tuple[Place, ...]:
         rounded = -(-size // POOL_ALIGNMENT) * POOL_ALIGNMENT
         zone = min(max(rounded, FEWEST_ZONE_BYTES), MOST_ZONE_BYTES)
         at, end = begin + zone, begin + zone + rounded + zone
-        shape = shapes.get(number)
-        junk = junk_of(None if shape is None else shape.dtype)
+        array = shapes.get(number)
+        junk = junk_of(None if array is None else array.dtype)
         written = use.access is Access.WRITE
         most = min(compared.get(number, 0), size)
-        found.append(Place(number, use.slice, begin, at, end, number in given, written, most, shape, junk))
+        found.append(Place(number, use.slice, begin, at, end, number in given, written, most, array, junk))
         begin = end
     return tuple(found)
 

@@ -11,7 +11,7 @@ from ...hlo.errors import TestbedError
 from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ...thunks.kinds import KernelThunk
-from ..base import BackendError
+from ..base import MemoryFault
 from .memory_areas import FIRST, SECOND, Place, Prepared
 from .red_zones import Overrun, RedZoneError
 
@@ -21,8 +21,8 @@ MOST_CAUSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Bytes on which a result depends, but must not. argument: beside or in which they are; None: none of the arguments.
-    stack: that they are on the call stack.
+    """Bytes on which a result depends, but must not. argument: beside or in which they are; None: no argument's. stack:
+    that they are on the call stack.
 
     offset: of one of these bytes, from the beginning of the argument; None: all over it. unwritten: the result's own,
     which the kernel did not write. result, element, count: the argument that depends on it, the number of the first
@@ -53,15 +53,15 @@ class Cause:
         return f"{what}{more} depend{'' if self.count > 1 else 's'} on {where}"
 
 
-class MemoryCheckError(BackendError):
+class MemoryCheckError(MemoryFault):
     """A kernel or copy reads memory that nobody wrote or that is not its own, or does not write all of its result.
 
     causes: what a kernel's results depend on; empty where a step reads memory that no step wrote.
     """
 
     def __init__(self, kernel: str, instruction: str, message: str, causes: tuple[Cause, ...] = ()):
-        self.kernel, self.instruction, self.causes = kernel, instruction, causes
-        super().__init__(message, remedy=_REMEDY if causes else _PLAN_REMEDY)
+        self.causes = causes
+        super().__init__(kernel, instruction, message, _REMEDY if causes else _PLAN_REMEDY)
 
 
 _REMEDY = "see its IR with ./testbed stages; the stack that emitted it is at fault"

@@ -1,7 +1,7 @@
 """The checking mode: kernels run with junk around their arguments, in their results and in their scratch memory.
 
-Each kernel runs twice on copies of its arguments, with other junk each time: NaN and a finite number where the type is a
-float. If its results differ, it reads memory that is not its own, or leaves a part of a result unwritten. What nobody
+Each kernel runs twice on copies of its arguments, with other junk each time: NaN and a finite number where the type is
+a float. If its results differ, it reads memory that is not its own, or leaves a part of a result unwritten. What nobody
 wrote in the memory for temporaries and results is junk, too, and a kernel that reads it is an error.
 """
 
@@ -24,7 +24,7 @@ from ...thunks.runner import COPY_ARITY, Runner, runner
 from ..base import BackendError
 from .addresses import address_of, view
 from .memory import POOL
-from .memory_areas import ARENA_JUNK, FIRST, STATUS_WORD, Place, Prepared, prepared
+from .memory_areas import ARENA_JUNK, FIRST, SECOND, STATUS_WORD, Place, Prepared, prepared
 from .memory_blame import MemoryCheckError, Scene
 from .red_zones import note_kernel
 
@@ -37,8 +37,8 @@ class MemoryChecks:
 
     def __init__(self, code: LoadedCode, image: Image, plan: Plan | None, cache: ObjectCache | None):
         if plan is None:
-            remedy = "compile the module in this process"
-            raise InputError("memory is not checked in runs of an executable from a file, which has no plan", remedy=remedy)
+            what = "memory is not checked in runs of an executable from a file, which has no plan"
+            raise InputError(what, remedy="compile the module in this process")
         self.image = image
         self._code, self._cache = code, cache
         self._requests: Mapping[str, KernelRequest] = {request.name: request for request in plan.kernels}
@@ -82,7 +82,7 @@ class MemoryRun:
         block = POOL.allocate(2 * size + PAGE)
         begin = -address_of(block) % PAGE
         self._areas = block[begin : begin + size], block[begin + size : begin + 2 * size]
-        self._places = tuple(map(address_of, self._areas))
+        self._places = address_of(self._areas[FIRST]), address_of(self._areas[SECOND])
         self._bound: dict[int, tuple[np.ndarray, int]] = {}
         self._written: dict[int, np.ndarray] = {}
         self._begun = False
@@ -195,4 +195,3 @@ class MemoryRun:
         begin, end = thunk.source.offset, thunk.source.offset + thunk.source.size
         there = slice(thunk.destination.offset, thunk.destination.offset + thunk.destination.size)
         target[there] = True if source is None else source[begin:end]
-

@@ -87,7 +87,7 @@ end:
 
 
 STACK_BYTES = 1 << 14
-"""Bytes of the call stack that testbed_stack fills: those in which the next function that is called has its variables."""
+"""Bytes of the call stack that testbed_stack fills: those in which the next function has its variables."""
 
 
 def _text() -> str:

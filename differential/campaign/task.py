@@ -18,8 +18,10 @@ from ..setting import Setting
 KIND = "t"
 """The letter of blobs of tasks."""
 
-MIXED_PERCENT, GUARDED_PERCENT, COMPILED_PERCENT = 25, 15, 10
-"""Tasks that also run a mixture of stacks; whose kernels run between guard bytes; with a compiled host program."""
+MIXED_PERCENT, CHECKED_PERCENT, COMPILED_PERCENT = 25, 25, 10
+"""Tasks that also run a mixture of stacks; whose kernels run in the checking mode, with junk around their arguments;
+with a compiled host program.
+"""
 
 CORPUS_PERCENT = 40
 """Tasks that edit a module of the corpus, where there is one."""
@@ -63,10 +65,10 @@ def draw_task(source: Source, orders: Orders) -> Task:
     if orders.mixed and all(name in stacks for name in STACK_NAMES) and source.chance(MIXED_PERCENT):
         flags = mixture(source, case.module)
         stacks = (*stacks, flags) if flags not in stacks else stacks
-    guarded = source.chance(GUARDED_PERCENT)
+    checked = source.chance(CHECKED_PERCENT)
     kind = HostProgramKind.COMPILED if source.chance(COMPILED_PERCENT) else HostProgramKind.AUTO
     fast = source.chance(100 - orders.optimized)
-    setting = Setting(cache=False, red_zones=guarded, host_program=kind, optimized=not fast)
+    setting = Setting(cache=False, memory=checked, host_program=kind, optimized=not fast)
     return Task(case, stacks, setting, blob_of(KIND, source.drawn))
 
 
