@@ -206,7 +206,8 @@ class HostExecutable(Executable):
         """Run once in the checking mode (memory_checks.py): kernels run with junk around their arguments.
 
         Raises MemoryCheckError for a kernel that reads memory that is not its own or was not written, or leaves
-        elements of a result unwritten; RedZoneError for one that writes outside of its arguments; InputError without a plan.
+        elements of a result unwritten; RedZoneError for one that writes outside of its arguments; InputError if the
+        executable has no plan.
         """
         return self._execute(inputs, None, None, (), checked=True)
 

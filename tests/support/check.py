@@ -113,7 +113,7 @@ def run_stack(hlo_text: str, stack: str, inputs: Sequence[np.ndarray]) -> list[n
 
 
 def memory_faults(hlo_text: str, stack: str, inputs: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> list[str]:
-    """One line if a kernel of a compiled stack goes wrong with memory, or a result has other bits in the checking mode."""
+    """One line if a kernel of a compiled stack goes wrong with memory, or a result then has other bits."""
     if stack == "evaluator" or sum(x.nbytes for x in (*inputs, *results)) > MOST_CHECKED_BYTES:
         return []
     try:
