@@ -52,6 +52,12 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
     "--emitters", metavar="FLAGS", help="Emitters of the mlir stack, or of the platform host: mlir,reduce=legacy."
 )
 @xla_flags_option
+@click.option(
+    "--debug",
+    type=click.Choice(["memory"]),
+    help="memory: run the kernels of compiled stacks with junk around their arguments, and name the one that reads "
+    "foreign or unwritten memory.",
+)
 @host_program_option
 @click.option(
     "--iterations",
@@ -80,6 +86,7 @@ def command(
     platforms: str | None,
     emitters: str | None,
     xla_flags: str | None,
+    debug: str | None,
     host_program: str,
     iterations: int,
     atol: float | None,
@@ -100,11 +107,13 @@ def command(
 
     if platforms and stacks:
         raise click.UsageError("--platforms and --stacks exclude each other")
+    if platforms and debug:
+        raise click.UsageError("--debug memory checks kernels on the host only: leave out --platforms")
     if platforms:
         stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
     else:
         names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
-        make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program)
+        make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program, debug)
     if len(make) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
     asked = any(bound is not None for bound in (atol, rtol, ulp))
@@ -122,7 +131,7 @@ def command(
                 print_iteration(done.verdict, done.results, bounds, show_all)
         if not as_json:
             last = compared[-1]
-            print_stacks(last.runs, last.refusals)
+            print_stacks(last.runs, last.refusals, last.stopped)
             for note in _notes(last, inputs, stacks, given):
                 say(wrapped(note))
             _print_verdict(compared)
@@ -139,9 +148,20 @@ def _bounds(program: Program, given: Tolerance | None) -> Sequence[Bound | Toler
     return bounds_of(program.module) if given is None else [given] * len(result_leaves(program.module))
 
 
-def _on_stacks(names: Sequence[str], flags: Mapping[str, str | None], host_program: str) -> Mapping[str, Make]:
+def _on_stacks(
+    names: Sequence[str], flags: Mapping[str, str | None], host_program: str, debug: str | None
+) -> Mapping[str, Make]:
     from ..migration.stacks import prepare
 
+    if debug:
+        from ..migration.checked import NOT_COMPILED, prepare_checked
+
+        return {
+            name: partial(prepare, name, emitters=flags.get(name))
+            if name in NOT_COMPILED
+            else partial(prepare_checked, stack=name, emitters=flags.get(name), host_program=host_program)
+            for name in names
+        }
     return {name: partial(prepare, name, emitters=flags.get(name), host_program=host_program) for name in names}
 
 
@@ -161,6 +181,7 @@ def _iterations(
     patience: float,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
+    from ..backends.device import MemoryFault
     from ..differential.permitted import Permitted
     from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
@@ -169,11 +190,12 @@ def _iterations(
 
     prepared: dict[str, Prepared] = {}
     refusals: dict[str, str] = {}
+    stopped: dict[str, str] = {}
     for number in range(count):
         values = inputs.values(program, number)
         runs: dict[str, Run] = {}
         for name, prepare in make.items():
-            if name in refusals:
+            if name in refusals or name in stopped:
                 continue
             try:
                 if name not in prepared:
@@ -181,20 +203,22 @@ def _iterations(
                 runs[name] = run_prepared(prepared[name], values.inputs)
             except UnsupportedError as error:
                 refusals[name] = str(error)
+            except MemoryFault as error:
+                stopped[name] = str(error)
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
         if values.expected is not None:
             results["golden"] = values.expected
         kept = any(map(keeps_subnormals, runs))
         permitted = Permitted(program.module, values.inputs, budget=patience, subnormals=kept)
         verdict = judge(results, bounds, permitted) if len(results) > 1 else None
-        yield Compared(values, runs, dict(refusals), results, verdict)
+        yield Compared(values, runs, dict(refusals), results, verdict, dict(stopped))
 
 
 def _notes(last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None) -> list[str]:
     """What was not compared, and by which bounds the rest was, if not by the module's."""
     from ..backends.xla import installed
 
-    notes = [f"{name}: {refusal}" for name, refusal in last.refusals.items()]
+    notes = [f"{name}: {text}" for name, text in (*last.refusals.items(), *last.stopped.items())]
     if not stacks and not installed():
         notes.append(f"xla: not compared, jaxlib is not installed ({adding('xla')})")
     if inputs.file is not None and last.values.expected is None:

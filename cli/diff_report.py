@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .output import milliseconds, say, table, wrapped
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one."""
+    """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one.
+    stopped: what the checking mode said of a stack.
+    """
 
     values: Values
     runs: dict[str, Run]
     refusals: dict[str, str]
     results: dict[str, Sequence[np.ndarray]]
     verdict: Verdict | None
+    stopped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
-        if self.verdict is None or self.refusals:
+        if self.verdict is None or self.refusals or self.stopped:
             return 1
         return 0 if self.verdict.agrees else UNDECIDED if self.verdict.undecided else 1
 
@@ -38,9 +41,11 @@ class Compared:
     def sentence(self) -> str:
         """The verdict in words. It says that stacks agree only if all that were asked for ran."""
         verdict = self.verdict
-        if verdict is not None and not self.refusals:
+        if verdict is not None and not self.refusals and not self.stopped:
             return verdict.sentence
-        missing = f"incomplete, {', '.join(self.refusals)} did not run"
+        parts = [f"suspect {', '.join(self.stopped)}, stopped by the checks of memory"] if self.stopped else []
+        parts += [f"incomplete, {', '.join(self.refusals)} did not run"] if self.refusals else []
+        missing = "; ".join(parts)
         if verdict is None:
             return f"{missing}; nothing to compare"
         return f"{missing}; " + (f"{', '.join(self.results)} match" if verdict.agrees else verdict.sentence)
@@ -169,7 +174,7 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
+def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str], stopped: Mapping[str, str] = {}) -> None:
     """Print a line a stack: how many kernels which stack emitted, and times."""
     from collections import Counter
 
@@ -182,6 +187,7 @@ def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
         seconds = f"{run.compile_seconds:.3f}" if run.compile_seconds else "–"
         cells.append((name, kernels, seconds, milliseconds(run.run_seconds)))
     cells += [(name, "did not run", "–", "–") for name in refusals]
+    cells += [(name, "stopped by the checks", "–", "–") for name in stopped]
     columns = [left("stack"), left("kernels emitted"), right("compile s"), right("run ms")]
     say(table(columns, cells))
     names = [f"  {kernel}: {stack}" for name, run in runs.items() if name == "mlir" for kernel, stack in run.kernels]
@@ -204,7 +210,8 @@ def to_json(compared: Sequence[Compared], bounds: Bounds, given: bool) -> dict[s
         }
         for name, run in last.runs.items()
     ]
-    stacks += [{"name": name, "ran": False, "reason": reason} for name, reason in last.refusals.items()]
+    missing = (*last.refusals.items(), *last.stopped.items())
+    stacks += [{"name": name, "ran": False, "reason": reason} for name, reason in missing]
     return {
         "stacks": stacks,
         "bounds": {"given": given, "results": [str(b) for b in bounds]},

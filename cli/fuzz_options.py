@@ -38,7 +38,7 @@ class Options:
     stacks: str = "evaluator,legacy,mlir"
     no_mixtures: bool = False
     optimized: int = 20
-    guarded: int = 15
+    checked: int = 25
     focus: str | None = None
     corpus: str | None = None
 
@@ -93,7 +93,7 @@ class Options:
         limits = Limits(PROFILES[self.profile].instructions, ops=ops, dtypes=dtypes, focus=focus)
         if self.corpus is not None:
             read_corpus(self.corpus)
-        return Orders(limits, names, not self.no_mixtures, self.optimized, self.guarded, self.corpus)
+        return Orders(limits, names, not self.no_mixtures, self.optimized, self.checked, self.corpus)
 
 
 def _flag(name: str) -> str:
@@ -161,12 +161,12 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="Programs whose code LLVM optimises. The others are made without its optimiser, which is faster.",
             ),
             click.option(
-                "--guarded",
+                "--checked",
                 type=click.IntRange(0, 100),
-                default=USUAL.guarded,
+                default=USUAL.checked,
                 show_default=True,
                 metavar="PERCENT",
-                help="Programs whose kernels run on arguments between guard bytes.",
+                help="Programs whose kernels run in the checking mode, with junk where nothing was written.",
             ),
         )
     ):

@@ -26,7 +26,7 @@ from ...planning.planner import PlanOptions, plan
 from ...profiling.insert import profiled
 from ...thunks import SequentialThunk, from_plan, to_text
 from ...thunks.insert_checks import Memory
-from ..base import AheadOptions, CompileOptions, Compiler, EmitFor, Emitter
+from ..base import AheadOptions, CompileOptions, Compiler, DebugKind, EmitFor, Emitter
 from . import program as host_program
 from .checks import checked
 from .estimate import seconds_by_kernel
@@ -108,7 +108,7 @@ class HostCompiler(Compiler[Plan]):
             thunks = from_plan(program, ranged=ranged, devices=options.devices)
             if shadows is not None:
                 thunks = shadows.rewrite(thunks, ranged, options.tolerances or exactly, memory)
-            if options.debug:
+            if options.debug and options.debug != DebugKind.MEMORY:
                 thunks = checked(thunks, program, options.debug, memory)
             if not host_program.is_compiled(thunks, options):
                 return thunks, None
@@ -149,6 +149,7 @@ class HostCompiler(Compiler[Plan]):
             shadows=shadows,
             host_text=partial(host.text, options.emit) if host is not None else None,
             built=None if host is None else host.module,
+            checks_memory=options.debug == DebugKind.MEMORY,
         )
 
     def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:

@@ -97,7 +97,7 @@ def test_sizes_get_smaller_until_they_fit():
     assert draw_case(Recorded([10**9] * 400), LIMITS).module is not None
 
 
-def test_all_programs_may_be_guarded_or_none():
+def test_all_programs_may_be_checked_or_none():
     for percent in (0, 100):
-        tasks = [draw_task(Seeded(seed), Orders(LIMITS, guarded=percent)) for seed in range(20)]
-        assert {task.setting.red_zones for task in tasks} == {percent == 100}
+        tasks = [draw_task(Seeded(seed), Orders(LIMITS, checked=percent)) for seed in range(20)]
+        assert {task.setting.memory for task in tasks} == {percent == 100}
