@@ -111,17 +111,11 @@ def _print(stack: str, request: KernelRequest, forms: ChosenForms | None, brief:
             say(wrapped(f"    not {declined.form}: {declined.reason}", 6))
 
 
-def tables() -> dict[str, tuple[FormInfo, ...]]:
-    """Stack → its forms, in the order in which they are asked."""
-    from .. import legacy, mlir_emitters
-
-    return {"legacy": legacy.form_table(), "mlir": mlir_emitters.form_table()}
-
-
 def _print_tables(as_json: bool) -> int:
     from ..benchmarks.tables import left
+    from ..migration.forms import form_tables
 
-    found = tables()
+    found = form_tables()
     if as_json:
         stacks = {stack: [_info(row) for row in rows] for stack, rows in found.items()}
         return print_document("forms", 0, {"stacks": stacks})

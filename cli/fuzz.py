@@ -231,13 +231,17 @@ def _each_minute() -> Callable[[State], None]:
 
 def summary(state: State, orders: Orders) -> str:
     """Counts, coverage by stack and causes, in a few lines."""
-    from ..differential.campaign.coverage import reached
+    from ..differential.campaign.coverage import forms_left, reached
 
     ran = reached(state.coverage, orders)
     lines = [_rate(state), f"ran: {'; '.join(f'{stack} {what}' for stack, what in ran.items()) or 'nothing'}"]
     left = sorted({op for what in ran.values() for op in what.left})
     if left and state.cases >= MANY_CASES:
         lines.append(f"opcodes that did not run on some stack: {', '.join(left)}")
+    for stack, (count, missed) in forms_left(state.forms, ran).items():
+        lines.append(f"forms of {stack}: {count - len(missed)}/{count}")
+        if missed and state.cases >= MANY_CASES:
+            lines.append(f"  not reached: {', '.join(missed)}")
     lines.append(f"causes: {len(state.causes)}")
     lines += [f"  {known.count:>5} × {known.cause.title}{' (flaky)' if known.flaky else ''}" for known in state.causes]
     if state.undecided:

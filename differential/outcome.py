@@ -52,12 +52,15 @@ DEAD = (RunKind.CRASHED, RunKind.FAILED)
 
 @dataclass(frozen=True)
 class Run:
-    """One stack on a case. results: empty unless it ran. reason: empty if it ran. seconds: compilation included."""
+    """One stack on a case. results: empty unless it ran. reason: empty if it ran. seconds: compilation included. forms:
+    (stack, form) of the kernels that this run and those before it had.
+    """
 
     kind: RunKind
     results: tuple[np.ndarray, ...] = field(default=(), repr=False)
     reason: str = ""
     seconds: float = 0.0
+    forms: frozenset[tuple[str, str]] = frozenset()
 
 
 class OutcomeKind(StrEnum):
@@ -206,10 +209,11 @@ def run_stack(
 
     shared, on_run: as of `execute`.
     """
-    start = time.perf_counter()
+    start, shared = time.perf_counter(), shared or Shared(module, setting)
 
     def ended(kind: RunKind, reason: str = "", results: Sequence[np.ndarray] = ()) -> Run:
-        return Run(kind, tuple(results), " ".join(reason.split())[:400], time.perf_counter() - start)
+        seconds, forms = time.perf_counter() - start, frozenset(shared.forms)
+        return Run(kind, tuple(results), " ".join(reason.split())[:400], seconds, forms)
 
     try:
         with np.errstate(all="ignore"):

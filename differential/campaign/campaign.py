@@ -158,10 +158,11 @@ class Campaign:
         if kind == "begin":
             process.running = values[0]
         elif kind == "counts":
-            cases, refused, coverage, again = values
+            cases, refused, coverage, again, forms = values
             self.state.cases += cases
             self.state.refused += refused
             self.state.coverage.update(coverage)
+            self.state.forms.update(forms)
             self.state.met_again(again)
         elif kind == "round":
             process.running = process.caught = ""

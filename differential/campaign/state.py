@@ -11,7 +11,7 @@ from typing import Any
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from .cause import Cause
-from .coverage import Key
+from .coverage import FormKey, Key
 
 STATE_FILE = "campaign.json"
 SCHEMA = 1
@@ -48,6 +48,7 @@ class State:
     unrepeated: list[str] = field(default_factory=list)
     options: dict[str, Any] | None = None
     undecided: list[str] = field(default_factory=list)
+    forms: Counter[FormKey] = field(default_factory=Counter)
 
     @property
     def rate(self) -> float:
@@ -95,6 +96,7 @@ class State:
             "unrepeated": self.unrepeated,
             "undecided": self.undecided,
             "coverage": [[*key, count] for key, count in sorted(self.coverage.items())],
+            "forms": [[*key, count] for key, count in sorted(self.forms.items())],
         }
 
     def save(self, folder: Path) -> None:
@@ -127,6 +129,7 @@ def read_state(folder: Path) -> State:
             [str(blob) for blob in found["unrepeated"]],
             dict(found["options"]) if found.get("options") is not None else None,
             [str(blob) for blob in found.get("undecided", ())],
+            Counter({(str(stack), str(form)): int(n) for stack, form, n in found.get("forms", ())}),
         )
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}", remedy="leave out --resume to begin a campaign") from None
