@@ -238,10 +238,7 @@ def compile_xla(program: Program, flags: Flags, options: CompileOptions) -> Host
         xla = xla_program(program, flags.xla, options.cache is not None, options.keep_stages)
     with watch.measure("plan"):
         plan = xla.plan(flags, options)
-    executable = HostCompiler().compile(plan, xla.emit_for(flags), options)
-    executable.program = program.module
-    executable.timings = {**watch.seconds, **executable.timings}
-    return executable
+    return HostCompiler().compile(plan, xla.emit_for(flags), options, program.module, watch)
 
 
 def as_program(xla: XlaProgram) -> Program:
