@@ -111,10 +111,10 @@ def _differs(result: Buffer) -> set[int]:
             following = [(node.inputs[0], tuple(roles[d] for d in node.attributes.get("dimensions", ())))]
         elif node is not None and _is_elementwise(buffer):
             following = [(x, roles if x.dims else ()) for x in node.inputs]
-        elif node is not None and node.opcode is Op.IOTA:
-            found.add(roles[node.attributes["iota_dimension"]])
         else:
-            found.update(role for role, size in zip(roles, buffer.dims, strict=True) if size != 1)
+            number = node.attributes["iota_dimension"] if node is not None and node.opcode is Op.IOTA else None
+            along = range(len(buffer.dims)) if number is None else (number,)
+            found.update(roles[d] for d in along if buffer.dims[d] != 1)
         new = [item for item in following if item not in seen]
         seen.update(new)
         stack += new

@@ -51,5 +51,8 @@ OTHERS = {
         "b = f32[5000,3] broadcast(x), dimensions={1}",
         "ROOT r = f32[5000,3] add(b, y)",
     ),
+    "an iota along one element": _module("ROOT r = bf16[900,35,1] iota(), iota_dimension=2").replace(
+        "HloModule m", "HloModule m, is_scheduled=true"
+    ),
     "floats that are counted by one operation": _module("ROOT r = f32[300,500] iota(), iota_dimension=1"),
 }
