@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--filter", "pattern", metavar="GLOB", help="Run only cases whose id matches.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Run only N cases, picked at random with --seed.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Seed of --sample.")
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
