@@ -138,8 +138,9 @@ def _print_counts(rows: list[CaseResult], stacks: tuple[str, ...], expected: int
 
     counts = summary(rows, stacks)
     width = max(len(s) for s in stacks)
+    shown = [s for s in STATUSES if s != "undecided" or any(counts[stack][s] for stack in stacks)]
     for stack in stacks:
-        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
+        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in shown))
         missing = Counter(r.reason for r in rows if r.stack == stack and r.status == "unsupported")
         for what, number in missing.most_common():
             say(wrapped(f"{'':<{width}}    unsupported {what}: {number}", width + 6))

@@ -120,3 +120,16 @@ def test_commands_name_the_file(tmp_path, arguments, name, capsys):
     assert main([word.replace("{}", str(tmp_path)) for word in arguments]) == 2
     error = capsys.readouterr().err
     assert name in error and "the module nests" not in error and error.count("\n") == 1
+
+
+def test_no_command_is_the_help(capsys):
+    assert main([]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Usage: testbed") and "\n  diff " in error and "error:" not in error
+
+
+@pytest.mark.parametrize("options", [["buffers", "--plot"], ["profile", "--trace"]])
+def test_a_file_is_written_whole_though_the_reader_is_gone(module, tmp_path, options):
+    file = tmp_path / ("p.svg" if options[0] == "buffers" else "p.json")
+    started([options[0], module, options[1], str(file)], "| true")
+    assert file.stat().st_size > 100
