@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--filter", "pattern", metavar="GLOB", help="Run only cases whose id matches.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Run only N cases, picked at random with --seed.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Seed of --sample.")
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
@@ -138,8 +138,9 @@ def _print_counts(rows: list[CaseResult], stacks: tuple[str, ...], expected: int
 
     counts = summary(rows, stacks)
     width = max(len(s) for s in stacks)
+    shown = [s for s in STATUSES if s != "undecided" or any(counts[stack][s] for stack in stacks)]
     for stack in stacks:
-        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
+        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in shown))
         missing = Counter(r.reason for r in rows if r.stack == stack and r.status == "unsupported")
         for what, number in missing.most_common():
             say(wrapped(f"{'':<{width}}    unsupported {what}: {number}", width + 6))
