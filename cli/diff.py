@@ -13,7 +13,7 @@ from .diff_report import Compared, print_iteration, print_stacks, to_json
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, wrapped
-from .params import MODULE, STACK_LIST, host_program_option, patience_option, xla_flags_option
+from .params import MODULE, STACK_LIST, handlers_option, host_program_option, patience_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .status import heaviest
@@ -30,7 +30,7 @@ Make = Callable[["Program"], "Prepared"]
 """Compiles a program for a stack or a platform."""
 
 PEERS = ("evaluator", "legacy", "mlir")
-DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
+DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed and no --handlers are given"
 
 
 @click.command()
@@ -53,6 +53,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 )
 @xla_flags_option
 @host_program_option
+@handlers_option
 @click.option(
     "--iterations",
     type=click.IntRange(1),
@@ -81,6 +82,7 @@ def command(
     emitters: str | None,
     xla_flags: str | None,
     host_program: str,
+    handlers: tuple[str, ...],
     iterations: int,
     atol: float | None,
     rtol: float | None,
@@ -103,7 +105,8 @@ def command(
     if platforms:
         stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
     else:
-        names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
+        with_xla = installed() and not handlers  # which XLA does not have
+        names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if with_xla else ())
         make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program)
     if len(make) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
@@ -123,7 +126,7 @@ def command(
         if not as_json:
             last = compared[-1]
             print_stacks(last.runs, last.refusals)
-            for note in _notes(last, inputs, stacks, given):
+            for note in _notes(last, inputs, stacks, given, bool(handlers)):
                 say(wrapped(note))
             _print_verdict(compared)
         status = heaviest(c.status for c in compared)
@@ -190,11 +193,15 @@ def _iterations(
         yield Compared(values, runs, dict(refusals), results, verdict)
 
 
-def _notes(last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None) -> list[str]:
+def _notes(
+    last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None, has_handlers: bool
+) -> list[str]:
     """What was not compared, and by which bounds the rest was, if not by the module's."""
     from ..backends.xla import installed
 
     notes = [f"{name}: {refusal}" for name, refusal in last.refusals.items()]
+    if not stacks and installed() and has_handlers:
+        notes.append("xla: not compared, it has no --handlers (--stacks names it)")
     if not stacks and not installed():
         notes.append(f"xla: not compared, jaxlib is not installed ({adding('xla')})")
     if inputs.file is not None and last.values.expected is None:

@@ -59,6 +59,7 @@ def _stand_in(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray
     hold what unpacks to more than there is memory.
     """
     with _readable(path, f"{key}: "):
+        assert archive.zip is not None
         names = archive.zip.namelist()
         with archive.zip.open(f"{key}.npy" if f"{key}.npy" in names else key) as member:
             try:
