@@ -17,6 +17,7 @@ from .params import MODULE, STACK_LIST, handlers_option, host_program_option, pa
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .status import heaviest
+from .watch import OverLimit, Watch, limited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +72,12 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed and no --handle
     help="Allow this many representable floats between two. Any of the three replaces the bounds of the module.",
 )
 @patience_option
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Give up a stack that takes longer, compilation included. [default: none]",
+)
 @click.option("--all", "show_all", is_flag=True, help="List every result and pair, also those that agree.")
 @json_option("verdicts and differences")
 def command(
@@ -88,6 +95,7 @@ def command(
     rtol: float | None,
     ulp: float | None,
     patience: float,
+    limit: float | None,
     show_all: bool,
     as_json: bool,
 ) -> int:
@@ -117,7 +125,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, make, inputs, iterations, bounds, patience):
+        for done in _iterations(program, make, inputs, iterations, bounds, patience, limit):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -162,6 +170,7 @@ def _iterations(
     count: int,
     bounds: Sequence[Bound | Tolerance],
     patience: float,
+    limit: float | None,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
     from ..differential.permitted import Permitted
@@ -179,9 +188,14 @@ def _iterations(
             if name in refusals:
                 continue
             try:
-                if name not in prepared:
-                    prepared[name] = prepare(program)
-                runs[name] = run_prepared(prepared[name], values.inputs)
+                with Watch() as watch, limited(limit):
+                    if name not in prepared:
+                        watch.doing(f"{name} compiles")
+                        prepared[name] = prepare(program)
+                    watch.doing(f"{name} runs")
+                    runs[name] = run_prepared(prepared[name], values.inputs)
+            except OverLimit:
+                refusals[name] = f"no answer within {limit:g} s (--limit gives it more)"
             except UnsupportedError as error:
                 refusals[name] = str(error)
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
@@ -189,7 +203,9 @@ def _iterations(
             results["golden"] = values.expected
         kept = any(map(keeps_subnormals, runs))
         permitted = Permitted(program.module, values.inputs, budget=patience, subnormals=kept)
-        verdict = judge(results, bounds, permitted) if len(results) > 1 else None
+        with Watch() as watch:
+            watch.doing("the results are judged")
+            verdict = judge(results, bounds, permitted) if len(results) > 1 else None
         yield Compared(values, runs, dict(refusals), results, verdict)
 
 
