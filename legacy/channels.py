@@ -12,12 +12,15 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .builder import Code, Unroll
 from .crossings import crossings_of
 from .elemental import Elemental
-from .memory import Pointer
+from .form import limits
+from .leaf import Leaf
 from .ranges import Steps, loops_over
 from .registers import I32
+from .view import View
 
 MOST_CHANNELS = 4
 """Of as many, vectors of each channel are chosen from as many vectors of pixels, two after the other."""
@@ -29,6 +32,8 @@ WHOLE, BYTES, PART = 512, 2, 16
 """Bits of vectors of processors that choose among lanes of any size; of BYTES bytes or less, others choose within PART
 bytes.
 """
+
+LIMITS = limits(globals(), MOST_CHANNELS="channels", ENOUGH="elements of the result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +50,14 @@ class Channels:
     lanes: int
 
     @staticmethod
-    def of(e: Elemental, root: Instruction, shape: Shape) -> Channels | None:
-        """Of a root that only moves such elements; None of others."""
-        code, dtype = e.code, shape.dtype
-        if shape.size < ENOUGH or code.by_element or dtype is DType.PRED or not 8 <= dtype.bits <= 64:
-            return None
-        found = crossings_of(e, root, ENOUGH)
+    def of(view: View, root: Instruction, shape: Shape) -> Channels | str:
+        """Of a root that only moves elements; or why it has none."""
+        dtype = shape.dtype
+        if shape.size < ENOUGH or view.by_element or dtype is DType.PRED or not 8 <= dtype.bits <= 64:
+            return f"{shape.size} elements of {dtype.value}, fewer than {ENOUGH} or no numbers of 8 to 64 bits"
+        found = crossings_of(view, root, ENOUGH)
         if len(found) != 1 or not found[0].exact or found[0].leaf.shape.size != shape.size:
-            return None
+            return "not all elements of one array"
         leaf, roles = found[0].leaf, found[0].roles
         strides = {role: leaf.shape.strides[d] for d, role in enumerate(roles) if leaf.shape.dims[d] != 1}
         order = [d for d in shape.minor_to_major if shape.dims[d] != 1]
@@ -60,18 +65,19 @@ class Channels:
         while order and strides[order[0]] == count * pixels:
             pixels *= shape.dims[order.pop(0)]
         planes = next((d for d in order if strides[d] == 1), None)
-        lanes = code.vector_bits // 8 if code.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
+        lanes = view.vector_bits // 8 if view.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
         lanes //= dtype.bytes
         if planes is None or shape.dims[planes] != count or not 2 <= count <= MOST_CHANNELS or pixels < 2 * lanes:
-            return None
+            return f"{count} channels of {pixels} pixels: 2 to {MOST_CHANNELS} of at least {2 * lanes} pixels fit"
         outer = tuple((d, strides[d]) for d in reversed(order) if d != planes)
         return Channels(leaf, outer, count, pixels, shape.strides[planes], lanes)
 
-    def takes(self, steps: Steps | None) -> bool:
+    def takes(self, partition: Partition | None) -> bool:
         """Whether the steps number dimensions around the planes only."""
-        return steps is None or {*steps.dimensions} <= {d for d, _ in self.outer}
+        return partition is None or {*partition.dimensions} <= {d for d, _ in self.outer}
 
-    def emit(self, e: Elemental, shape: Shape, result: Pointer, steps: Steps | None) -> None:
+    def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
+        result, shape = leaf.pointer(e), leaf.shape
         code, size = e.code, shape.dtype.component.bytes
         element, inside = ir.IntType(8 * shape.dtype.bytes), () if steps is None else steps.dimensions
         vector = ir.VectorType(element, self.lanes)

@@ -6,23 +6,26 @@ integers wrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ..codegen.forms import Limit
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
+from . import convolution_channels, convolution_columns, convolution_depth, convolution_held
 from .builder import IndexValue
 from .convert import convert
-from .convolution_channels import Channels, width_of
-from .convolution_columns import Columns, across_role, column_role, is_zero
-from .convolution_depth import Deep, features_in_steps, is_deep
-from .convolution_held import Held, grid_of
+from .convolution_channels import Channels, channels
+from .convolution_columns import Blocks, Columns, columns, is_zero
+from .convolution_depth import Deep, deep, features_in_steps
+from .convolution_held import Held, holding
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
-from .lanewise import Lanewise
+from .form import Fit, Form, Results, limits
 from .partial import TERMS, Level, PartialSums, added, levels_of
-from .ranges import Steps, columns_fit
+from .ranges import columns_fit
 from .reduce_columns import BLOCK
+from .view import View
 from .windows import OUT, SPATIAL, Convolution
 
 
@@ -34,7 +37,7 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if is_zero(c):
         return rounded(code, dtype, instruction.shape.dtype, total)
     place = c.roles(code, index.multi)
-    apart = in_parts(code, dtype, c.terms)
+    apart = in_parts(code.view, dtype, c.terms)
     loops, taps = [], []
     for axis, position in zip(c.axes, place[SPATIAL:], strict=True):
         tap, end, step = axis.taps(code, position)
@@ -68,43 +71,66 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution}
 
 
-def has_columns(e: Elemental, instruction: Instruction) -> bool:
-    """Whether `emit_column_convolution` can compute a convolution."""
-    return is_deep(e, instruction) or column_role(instruction) is not None
+def _form(
+    name: str,
+    why: str,
+    kind: type[Columns],
+    blocks_of: Callable[[View, Results, Sequence[int]], Blocks | str],
+    bounds: tuple[Limit, ...],
+) -> Form:
+    """blocks_of: the blocks of a convolution, or why they do not fit; the last argument: roles that steps number."""
+
+    def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
+        root = results.products[0] if results.products and not view.by_element else None
+        if root is None or root.opcode is not Op.CONVOLUTION:
+            return "no convolution"
+        c, dimensions = Convolution.of(root), () if partition is None else partition.dimensions
+        inside = [role for d in dimensions if (role := c.role_of(d)) is not None]
+        found = blocks_of(view, results, inside)
+        if isinstance(found, str):
+            return found
+        in_steps = len(inside) == len(dimensions) and found.across not in inside
+        if partition is not None and in_steps and kind is Deep:
+            in_steps = OUT not in inside or features_in_steps(view, root, inside, partition)
+        elif partition is not None and in_steps:
+            in_steps = columns_fit(partition, inside, found.column, c.sizes[found.column], BLOCK)
+        return Fit(found, in_steps, (root,), shares=found.calls)
+
+    return Form(name, why, fits, lambda e, results, blocks, steps: kind(e, results, blocks).emit(steps), bounds)
 
 
-def takes_steps(e: Elemental, instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_column_convolution` can compute some of the steps: not those across the columns."""
-    c, deep = Convolution.of(instruction), is_deep(e, instruction)
-    column = OUT if deep else column_role(instruction)
-    if column is None:
-        return False
-    inside = [role for d in partition.dimensions if (role := c.role_of(d)) is not None]
-    if len(inside) < len(partition.dimensions) or across_role(instruction, column) in inside:
-        return False
-    if deep:
-        return OUT not in inside or features_in_steps(e, instruction, inside, partition)
-    return columns_fit(partition, inside, column, c.sizes[column], BLOCK)
-
-
-def emit_column_convolution(
-    e: Elemental,
-    instruction: Instruction,
-    finish: Callable[[Index], None],
-    steps: Steps | None = None,
-    behind: Lanewise | None = None,
-) -> None:
-    """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
-    bound. behind: what that does, for vectors, if it can.
-    """
-    if is_deep(e, instruction):
-        Deep(e, instruction, OUT, finish).emit(steps)
-        return
-    c, column = Convolution.of(instruction), column_role(instruction)
-    assert column is not None
-    inside = () if steps is None else [c.role_of(d) for d in steps.dimensions]
-    kind = Columns
-    if column not in inside:
-        is_depthwise = width_of(e, instruction, column) is not None
-        kind = Channels if is_depthwise else Held if grid_of(e, instruction, column) is not None else Columns
-    kind(e, instruction, column, finish, behind=behind if kind is Held else None).emit(steps)
+FORMS = (
+    _form(
+        "convolution/deep",
+        "Input features are neighbours in both operands: vectors along the depth, by a function that kernels share.",
+        Deep,
+        deep,
+        limits(
+            vars(convolution_depth),
+            LARGE="multiplications",
+            SHORTEST="neighbours in both operands",
+            MOST_FEATURES="output features that are neighbours",
+        ),
+    ),
+    _form(
+        "convolution/channels",
+        "Depthwise: a few positions and all channels of a block, by a function that kernels share.",
+        Channels,
+        channels,
+        limits(vars(convolution_channels), CALLED="multiply-adds of vectors in a tile", COLUMN_TERMS="terms of a sum"),
+    ),
+    _form(
+        "convolution/held",
+        "Output features are neighbours: sums of a few positions stay in vector registers.",
+        Held,
+        holding,
+        limits(vars(convolution_held), LEAST_BYTES="bytes of a vector", PANEL="bytes of a copied block"),
+    ),
+    _form(
+        "convolution/columns",
+        "Neighbours of any role: blocks of columns, whose sums are on the stack.",
+        Columns,
+        lambda view, results, inside: columns(results.products[0]),
+        limits(vars(convolution_columns), NEAR="elements between neighbours in the operands"),
+    ),
+)

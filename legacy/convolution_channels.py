@@ -16,16 +16,18 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Columns, Part, across_role
+from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, column_role
 from .convolution_held import FACTORS, Held, Weights
 from .convolution_micro import Dimension, Vectors
 from .dot import COLUMN_TERMS, accumulator_dtype
-from .elemental import Elemental, Index
+from .elemental import Index
+from .form import Results
 from .helper import call, declared
 from .partial import Level
 from .ranges import Steps, column_blocks
 from .reduce_columns import BLOCK
 from .registers import I64, POINTER, memory_type
+from .view import View
 from .windows import GROUP, SPATIAL, Convolution
 
 SHORT, LONG = 3, 8
@@ -87,7 +89,7 @@ class ChannelMicro:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         if self.positions > 1:
             many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
             _Body(self, code, self.positions, self.weights.width).emit()
@@ -170,23 +172,33 @@ def tile_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
     return *TILES[SHORT if last.window <= SHORT else LONG], last.window
 
 
-def width_of(e: Elemental, instruction: Instruction, column: int) -> int | None:
-    """The channels whose sums are in registers together; None if a convolution's sums are not computed by the function:
-    it is not depthwise, its factors are no floats in memory, or there are few products, or many in one sum.
-    """
+def channels(view: View, results: Results, inside: Sequence[int]) -> Blocks | str:
+    (instruction,) = results.products
+    column = column_role(instruction)
+    if column is None or column in inside:
+        return "no columns" if column is None else "steps number columns"
+    width = width_of(view, instruction, column)
+    return width if isinstance(width, str) else Blocks(column, across_role(instruction, column), width)
+
+
+def width_of(view: View, instruction: Instruction, column: int) -> int | str:
+    """The channels whose sums are in registers together; or why the function does not compute a convolution's sums."""
     c, dtype = Convolution.of(instruction), accumulator_dtype(instruction)
     _, left, right = c.strides(instruction)
     near = column == GROUP and not c.by_batch and c.ins == c.outs == left[GROUP] == right[GROUP] == 1
     if not near or dtype not in (DType.F32, DType.F64) or not instruction.shape.dtype.is_float:
-        return None
-    if any(o not in e.leaves or o.shape.dtype not in FACTORS for o in instruction.operands[:2]):
-        return None
-    lanes = max(e.code.vector_bits, 128) // dtype.bits
+        return "groups of one feature are no neighbours" if not near else f"sums of {dtype.value}, not of f32 or f64"
+    if any(o not in view.leaves or o.shape.dtype not in FACTORS for o in instruction.operands[:2]):
+        return "an operand is computed, or has no floats"
+    lanes = max(view.vector_bits, 128) // dtype.bits
     positions, vectors, _ = tile_of(c, across_role(instruction, column))
     width = vectors * lanes if c.groups % (vectors * lanes) == 0 else lanes
     products = min(c.groups, BLOCK) // lanes * positions * math.prod(-(-axis.window // axis.holes) for axis in c.axes)
-    fits = c.groups % width == 0 and BLOCK % width == 0 and c.products >= LARGE and products >= CALLED
-    return width if fits and (e.code.strict or c.terms <= COLUMN_TERMS) else None
+    if c.groups % width or BLOCK % width:
+        return f"{c.groups} channels are no multiple of {width}"
+    if c.products < LARGE or products < CALLED:
+        return f"{c.products} multiplications, {products} of a tile; fewer than {LARGE} or {CALLED}"
+    return width if view.strict or c.terms <= COLUMN_TERMS else f"{c.terms} terms of a sum, more than {COLUMN_TERMS}"
 
 
 class Channels(Held):
@@ -196,15 +208,14 @@ class Channels(Held):
     overlaps = False
 
     def __post_init__(self) -> None:
+        (self.instruction,), width = self.results.products, self.blocks.form
         c = Convolution.of(self.instruction)
-        self.tile, _, taps = tile_of(c, across_role(self.instruction, self.column))
+        self.tile, _, taps = tile_of(c, self.blocks.across)
         Columns.__post_init__(self)
-        width = width_of(self.e, self.instruction, self.column)
-        assert width is not None
         source, weights = (o.shape.dtype for o in self.instruction.operands[:2])
         positions = max(part.step for part in self._parts())
         read = Vectors(source, self.dtype, width), Vectors(weights, self.dtype, width)
-        lanes = max(self.code.vector_bits, 128) // self.dtype.bits
+        lanes = max(self.code.view.vector_bits, 128) // self.dtype.bits
         alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
         self.micro = ChannelMicro(*read, positions, alone, len(c.axes), taps if positions > 1 else 0)
         self.adds = False

@@ -8,8 +8,9 @@ window with features inside are not unrolled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, field
@@ -17,7 +18,8 @@ from .builder import IndexValue, Loop, Once, Range, Unroll, over_columns
 from .convert import convert
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, Index
-from .lanewise import Lanewise
+from .form import Results
+from .leaf import write_all
 from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
 from .ranges import Steps, column_blocks
@@ -90,32 +92,48 @@ class Part:
     apart: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """column: the role of neighbours; across: that of positions that are computed together. form: what a kind of blocks
+    is given besides. calls: whether products are computed by a function that kernels share, and nothing else is long.
+    """
+
+    column: int
+    across: int | None
+    form: Any = None
+    calls: bool = False
+
+
+def columns(instruction: Instruction) -> Blocks | str:
+    column = column_role(instruction)
+    if column is None:
+        return f"no neighbours in the result are at most {NEAR} elements apart in both operands"
+    return Blocks(column, across_role(instruction, column))
+
+
 @dataclass(eq=False)
 class Columns:
     e: Elemental
-    instruction: Instruction
-    column: int
-    finish: Callable[[Index], None]
+    results: Results
+    blocks: Blocks
     place: list[IndexValue] = field(default_factory=list)
     adds = True
     """Whether products are added to what the sums' memory holds."""
-    behind: Lanewise | None = None
-    """What `finish` does, where a kind stores vectors, and that are few plain operations."""
     known = 0
     """The first columns of a block that another one stores."""
     between = Unroll.FREELY
     """The mode of the loop over the finished sums of positions."""
 
     def __post_init__(self) -> None:
+        (self.instruction,), self.column, self.across = self.results.products, self.blocks.column, self.blocks.across
         self.code, self.c = self.e.code, Convolution.of(self.instruction)
         self.dtype = accumulator_dtype(self.instruction)
         self.place = [0] * len(self.c.sizes)
         self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
         self.large = self.c.products >= LARGE
-        self.across = across_role(self.instruction, self.column)
         most = max(part.step for part in self._parts())
         self.sums = PartialArrays(self.code, [zero(self.dtype)], self._width() * most)
-        self.apart = in_parts(self.code, self.dtype, self.c.terms, COLUMN_TERMS)
+        self.apart = in_parts(self.code.view, self.dtype, self.c.terms, COLUMN_TERMS)
         self.most = COLUMN_TERMS if self.apart else UNBOUNDED
         self.levels = self._levels()
 
@@ -213,7 +231,7 @@ class Columns:
         index = Index.at(code, shape, self.c.result(code, place))
         (total,) = self.sums.read(code.add(row, column.index))
         self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
-        self.finish(index)
+        write_all(self.e, self.results.leaves, index)
         column.close()
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:

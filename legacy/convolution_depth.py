@@ -15,15 +15,16 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Columns, Part, is_zero
+from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, is_zero
 from .convolution_held import FACTORS, TERMS, Held, Weights, first_held
 from .convolution_micro import Dimension, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
-from .elemental import Elemental
+from .form import Results
 from .helper import call, declared
 from .ranges import Steps, block_of, blocks, loops_over
 from .registers import I32, I64, POINTER, memory_type, splat
+from .view import View
 from .windows import OUT, Convolution
 
 SHORTEST = 8
@@ -36,23 +37,33 @@ SUMS = 24
 """Vectors of sums of a tile at most, where there are registers for more."""
 
 
-def is_deep(e: Elemental, instruction: Instruction) -> bool:
-    """Whether the function computes a convolution's products."""
+def deep(view: View, results: Results, inside: Sequence[int]) -> Blocks | str:
+    (instruction,) = results.products
+    reason = _declines(view, instruction)
+    return reason or Blocks(OUT, across_role(instruction, OUT))
+
+
+def _declines(view: View, instruction: Instruction) -> str:
+    """Why the function does not compute a convolution's products; nothing if it does."""
     c, dtype, operands = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[:2]
-    if is_zero(c) or e.code.strict or c.by_batch or dtype not in (DType.F32, DType.F64) or c.products < LARGE:
-        return False
-    if any(o not in e.leaves or o.shape.dtype not in FACTORS for o in operands) or not instruction.shape.dtype.is_float:
-        return False
+    if is_zero(c) or view.strict or c.by_batch:
+        return "no terms" if is_zero(c) else "sums are strict" if view.strict else "groups are of batches"
+    if dtype not in (DType.F32, DType.F64) or not instruction.shape.dtype.is_float:
+        return f"sums of {dtype.value}, not of f32 or f64"
+    if c.products < LARGE:
+        return f"{c.products} multiplications, fewer than {LARGE}"
+    if any(o not in view.leaves or o.shape.dtype not in FACTORS for o in operands):
+        return "an operand is computed, or has no floats"
     left, right = (o.shape.strides for o in operands)
     near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1
     if not near or c.ins == 1 or neighbours(instruction) < SHORTEST:
-        return False
+        return f"input features are no {SHORTEST} neighbours in both operands"
     if c.outs > MOST_FEATURES and right[c.dims.kernel_output_feature] == 1:
-        return False
+        return f"{c.outs} output features are neighbours, more than {MOST_FEATURES}"
     # Only registers of 512 bits have masks for elements of 16.
-    return (
-        all(o.shape.dtype is dtype for o in operands) or e.code.vector_bits >= 512 or c.ins % lanes_of(e, c, dtype) == 0
-    )
+    whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
+    same = all(o.shape.dtype is dtype for o in operands)
+    return "" if whole or same else f"{c.ins} narrow input features are no whole vectors"
 
 
 def neighbours(instruction: Instruction) -> int:
@@ -67,28 +78,28 @@ def neighbours(instruction: Instruction) -> int:
     return c.ins * c.axes[-1].window if step == row == c.ins else c.ins
 
 
-def lanes_of(e: Elemental, c: Convolution, dtype: DType) -> int:
+def lanes_of(view: View, c: Convolution, dtype: DType) -> int:
     """Elements of a vector; a few long ones of two registers would not keep more sums busy."""
-    most = max(e.code.vector_bits, 128) // dtype.bits
+    most = max(view.vector_bits, 128) // dtype.bits
     while most // 2 >= c.ins * (c.axes[-1].window if c.axes else 1):
         most //= 2
     return most
 
 
-def features_of_tile(e: Elemental, outs: int) -> int:
+def features_of_tile(view: View, outs: int) -> int:
     """Output features of a tile: all, or the number that divides them best."""
-    most = MOST_FEATURES if registers(e.code.vector_bits) > 16 else 4
+    most = MOST_FEATURES if registers(view.vector_bits) > 16 else 4
     return min(range(min(most, outs), most // 2 if outs > most else 0, -1), key=lambda n: (-outs % n, -n))
 
 
-def features_in_steps(e: Elemental, instruction: Instruction, inside: Sequence[int], partition: Partition) -> bool:
+def features_in_steps(view: View, instruction: Instruction, inside: Sequence[int], partition: Partition) -> bool:
     """Whether the steps, whose roles are these, are whole tiles of features."""
-    return inside[-1] == OUT and _block(e, instruction, partition) is not None
+    return inside[-1] == OUT and _block(view, instruction, partition) is not None
 
 
-def _block(e: Elemental, instruction: Instruction, partition: Partition) -> int | None:
+def _block(view: View, instruction: Instruction, partition: Partition) -> int | None:
     outs = Convolution.of(instruction).outs
-    return block_of(partition, outs, features_of_tile(e, outs), 1)
+    return block_of(partition, outs, features_of_tile(view, outs), 1)
 
 
 class Deep(Held):
@@ -98,9 +109,10 @@ class Deep(Held):
     overlaps = False
 
     def __post_init__(self) -> None:
+        (self.instruction,) = self.results.products
         c = Convolution.of(self.instruction)
         self.dtype, self.panel = accumulator_dtype(self.instruction), None
-        self.lanes, self.features = lanes_of(self.e, c, self.dtype), features_of_tile(self.e, c.outs)
+        self.lanes, self.features = lanes_of(self.e.view, c, self.dtype), features_of_tile(self.e.view, c.outs)
         most = TERMS * self.lanes
         self.held = first_held(c, most)
         parts = -(-c.ins // most)
@@ -116,7 +128,7 @@ class Deep(Held):
     def _step(self) -> int:
         start, end, apart = self._inside()
         inside = (end - start) // apart
-        room = (registers(self.e.code.vector_bits) - self.features - 1) // self.features
+        room = (registers(self.e.view.vector_bits) - self.features - 1) // self.features
         most = max(1, min(room, SUMS // self.features, inside))
         return min(range(most, most // 2, -1), key=lambda n: inside % n)
 
@@ -125,7 +137,7 @@ class Deep(Held):
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         code, sizes, outs = self.code, self.c.sizes, self.c.outs
         if steps is not None and OUT in inside:
-            width = _block(self.e, self.instruction, steps.partition)
+            width = _block(self.e.view, self.instruction, steps.partition)
             assert width is not None
             for outer, first, block in blocks(code, steps, [sizes[role] for role in inside], width):
                 self._read(block)
@@ -205,7 +217,7 @@ class DepthMicro:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         if self.rest:
             many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
             _Body(self, code, self.positions).emit()

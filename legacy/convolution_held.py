@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from llvmlite import ir
 
@@ -19,16 +18,19 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .convert import convert
-from .convolution_columns import Columns, Part
+from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, column_role
 from .convolution_micro import Dimension, Micro, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
 from .elemental import Elemental, Index
+from .form import Results
+from .lanewise import Lanewise
 from .memory import Pointer, address
 from .partial import OUTSIDE, UNBOUNDED, Level, levels_of
 from .ranges import Steps, loops_over
 from .registers import I64, memory_type
 from .stack import alloca
+from .view import View
 from .windows import OUT, SPATIAL, Convolution
 
 TERMS = 320
@@ -79,24 +81,82 @@ class Grid:
         return -(-self.width // self.lanes)
 
 
-def grid_of(e: Elemental, instruction: Instruction, column: int) -> Grid | None:
-    """The vectors of a convolution's tiles; None if its sums are not held in registers."""
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """held: the first spatial dimension whose loop is inside the sums'; each: input features that are added up there.
+    adds: whether products are added to sums in memory. copied: whether blocks of features are. behind: what follows, if
+    that is a few plain operations on vectors.
+    """
+
+    grid: Grid
+    held: int
+    each: int
+    adds: bool
+    copied: bool
+    behind: Lanewise | None
+
+
+def holding(view: View, results: Results, inside: Sequence[int]) -> Blocks | str:
+    (instruction,) = results.products
+    c, column = Convolution.of(instruction), column_role(instruction)
+    if column is None or column in inside:
+        return "no columns" if column is None else "steps number columns"
+    grid = grid_of(view, instruction, column)
+    if isinstance(grid, str):
+        return grid
+    held = first_held(c, UNBOUNDED if view.strict else TERMS)
+    each = c.ins if view.strict else features_of(c.ins)
+    copied = is_copied(instruction, accumulator_dtype(instruction))
+    behind = Lanewise.of(view, results)
+    found = Holding(grid, held, each, held > 0 or each < c.ins, copied, behind)
+    across = across_role(instruction, column)
+    return Blocks(column, across, found, _calls(view, instruction, across, found))
+
+
+def _calls(view: View, instruction: Instruction, across: int | None, found: Holding) -> bool:
+    """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
+    c, source, vectors = Convolution.of(instruction), instruction.operands[0], found.grid.vectors
+    products = found.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[found.held :])
+    called = products * _step(view, c, across, found.grid) * vectors
+    alone = vectors == 1 and found.each >= MOST
+    return called >= (CALLED_ALONE if alone else CALLED) and source in view.leaves and source.shape.dtype in FACTORS
+
+
+def _step(view: View, c: Convolution, across: int | None, grid: Grid) -> int:
+    """Positions of a whole tile."""
+    start, end, apart = inside_of(c, across)
+    inside = (end - start) // apart
+    return positions_of(grid, view.vector_bits, inside) if c.products >= LARGE and inside > 0 else 1
+
+
+def inside_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
+    """(start, end, apart): the positions of whole tiles, of which each has every so many."""
+    if across is None or across < SPATIAL:
+        return 0, 1 if across is None else c.sizes[across], 1
+    axis = c.axes[across - SPATIAL]
+    return *axis.between(), axis.period
+
+
+def grid_of(view: View, instruction: Instruction, column: int) -> Grid | str:
+    """The vectors of a convolution's tiles; or why its sums are not held in registers."""
     c, dtype, weights = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[1]
-    fits = dtype in (DType.F32, DType.F64) and weights.shape.dtype in FACTORS and weights in e.leaves
-    if column != OUT or not fits or not instruction.shape.dtype.is_float or c.strides(instruction)[2][OUT] != 1:
-        return None
-    lanes = max(e.code.vector_bits, 128) // dtype.bits
+    fits = dtype in (DType.F32, DType.F64) and weights.shape.dtype in FACTORS and weights in view.leaves
+    if column != OUT or not fits or not instruction.shape.dtype.is_float:
+        return f"sums of {dtype.value} are no floats of weights in memory, or neighbours are no output features"
+    if c.strides(instruction)[2][OUT] != 1:
+        return f"output features are {c.strides(instruction)[2][OUT]} elements apart in the weights"
+    lanes = max(view.vector_bits, 128) // dtype.bits
     whole, rest = divmod(c.outs, lanes)
     short = is_short(rest, dtype)
     if short and not whole:
-        return None
-    preferred = (4, 3, 2) if registers(e.code.vector_bits) > 16 else (2, 3)
+        return f"{c.outs} features fill no vector of {LEAST_BYTES} bytes"
+    preferred = (4, 3, 2) if registers(view.vector_bits) > 16 else (2, 3)
     if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
     if is_copied(instruction, dtype):
         preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= PANEL)
         if not preferred:
-            return None
+            return f"a copied block of {c.terms} terms has more than {PANEL} bytes"
     even = [n for n in preferred if whole % n == 0]
     few = [n for n in preferred if n <= whole]
     return Grid(lanes, lanes * next(iter(even or few), 1))
@@ -218,52 +278,33 @@ class Held(Columns):
     """The same sums, held in registers. No column is among the steps' dimensions."""
 
     between = Unroll.DONE
+    behind: Lanewise | None = None
     overlaps = True
     """Whether tiles may lie over others."""
     stored: IndexValue = 0
     """The first positions of a tile that another one stores."""
 
     def __post_init__(self) -> None:
-        grid = grid_of(self.e, self.instruction, self.column)
-        assert grid is not None
-        self.grid, strict = grid, self.e.code.strict
-        c = Convolution.of(self.instruction)
-        self.held = first_held(c, UNBOUNDED if strict else TERMS)
-        self.each = c.ins if strict else features_of(c.ins)
-        self.adds = self.held > 0 or self.each < c.ins
+        found: Holding = self.blocks.form
+        self.grid, self.held, self.each, self.adds = found.grid, found.held, found.each, found.adds
+        self.calls, self.behind = self.blocks.calls, found.behind
         super().__post_init__()
         self.around = Unroll.NEVER
-        self.code.shares = self.calls
-        count = c.terms * self.grid.width
+        count = self.c.terms * self.grid.width
         self.panel = None
-        if is_copied(self.instruction, self.dtype):
+        if found.copied:
             self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count))
 
     def _inside(self) -> tuple[int, int, int]:
-        """(start, end, apart): the positions of whole tiles, of which each has every so many."""
-        if self.across is None or self.across < SPATIAL:
-            return 0, 1 if self.across is None else self.c.sizes[self.across], 1
-        axis = self.c.axes[self.across - SPATIAL]
-        return *axis.between(), axis.period
+        return inside_of(self.c, self.across)
 
     @property
     def _step(self) -> int:
         """Positions of a whole tile."""
-        start, end, apart = self._inside()
-        inside = (end - start) // apart
-        return positions_of(self.grid, self.code.vector_bits, inside) if self.large and inside > 0 else 1
+        return _step(self.e.view, self.c, self.across, self.grid)
 
     def _tiles(self, inside: int) -> tuple[int, bool]:
-        return tiles_of(self.grid, self.code.vector_bits, inside) if self.overlaps else (self._step, False)
-
-    @cached_property
-    def calls(self) -> bool:
-        """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
-        products = self.each * math.prod(-(-axis.window // axis.holes) for axis in self.c.axes[self.held :])
-        source = self.instruction.operands[0]
-        alone = self.grid.vectors == 1 and self.each >= MOST
-        called = products * self._step * self.grid.vectors >= (CALLED_ALONE if alone else CALLED)
-        return called and source in self.e.leaves and source.shape.dtype in FACTORS
+        return tiles_of(self.grid, self.code.view.vector_bits, inside) if self.overlaps else (self._step, False)
 
     def _width(self) -> int:
         return self.grid.width
@@ -339,7 +380,7 @@ class Held(Columns):
         """Call the function. input_, row: addresses of the first factors; the rest as of Micro.call."""
         source, loops = self.instruction.operands[0].shape.dtype, len(dimensions) - 1
         adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
-        few = registers(self.code.vector_bits) <= 16  # with more, factors are ready before sums
+        few = registers(self.code.view.vector_bits) <= 16  # with more, factors are ready before sums
         pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
         micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
@@ -353,7 +394,7 @@ class Held(Columns):
         for n in range(0, width, lanes):
             place[self.column] = self.code.add(start, n)
             offset = Index.at(self.code, shape, self.c.result(self.code, place)).offset(shape)
-            behind.store(self.sums.get_vector(self.code.add(row, n), lanes), offset, place[self.column])
+            behind.store(self.e, self.sums.get_vector(self.code.add(row, n), lanes), offset, place[self.column])
 
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step

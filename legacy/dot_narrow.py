@@ -11,20 +11,23 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.records import dataclass
+from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import IndexValue, Once, Unroll
-from .dot import accumulator_dtype, rounded
+from .dot import accumulator_dtype, dot_of, rounded
 from .dot_dims import DotDims
 from .dot_narrow_micro import FLOATS, Narrow, PackColumns, height_of, pitch_of
 from .dot_pairs import PARTS
 from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, registers, sides_of
 from .elemental import Elemental, Index
+from .form import Fit, Form, Results, limits
+from .leaf import write_all
 from .loops import parts
 from .memory import Pointer, address, load, store
 from .ranges import Steps, loops_over
 from .registers import I64, memory_type
 from .stack import alloca
+from .view import View
 
 FEW_COLUMNS = 8
 """Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
@@ -56,7 +59,8 @@ many streams, and the addresses of what is fetched, a processor can hold.
 class NarrowProblem:
     """wide: the side with many rows; few: that with few columns; swapped: whether wide is B of `sides_of`; exchanged:
     whether that is the left operand. row, column: the distances of the result's elements along wide and few. parts: of
-    an element, if it is complex: its products are those of rows and columns of parts (PackColumns).
+    an element, if it is complex: its products are those of rows and columns of parts (PackColumns). each: rows of the
+    wide side in a step, if the steps number these.
     """
 
     wide: Side
@@ -66,7 +70,8 @@ class NarrowProblem:
     row: int
     column: int
     depth: int
-    parts: int = 1
+    parts: int
+    each: int | None = None
 
     @property
     def columns(self) -> int:
@@ -79,61 +84,72 @@ class NarrowProblem:
         return self.depth * self.parts
 
 
-def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
-    """The form of such a dot; None if it does not fit or does not pay off."""
-    dtype = accumulator_dtype(instruction)
-    operands = instruction.operands[:2]
+def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    """Steps may be some of the batches, or blocks of rows of the wide side."""
+    root = dot_of(view, results)
+    if root is None:
+        return "no dot"
+    found = narrow_of(view, root)
+    if isinstance(found, str) or partition is None or all(d < len(found.wide.loops) for d in partition.dimensions):
+        return found if isinstance(found, str) else Fit(found, own=(root,))
+    each = positions_of_step(root, partition, columns=found.swapped)
+    return Fit(replace(found, each=each), each is not None, (root,))
+
+
+def narrow_of(view: View, instruction: Instruction) -> NarrowProblem | str:
+    """The form of such a dot; or why it does not fit or does not pay off."""
+    dtype, operands = accumulator_dtype(instruction), instruction.operands[:2]
     given = {o.shape.dtype for o in operands}
     is_float = dtype in WIDE and given <= WIDE[dtype] & FLOATS and instruction.shape.dtype.is_float
     is_complex = dtype in COMPLEX and given == {instruction.shape.dtype}
-    parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
-    if not (is_float or is_complex) or e.code.strict or not all(o in e.leaves for o in operands):
-        return None
+    if not (is_float or is_complex) or view.strict:
+        return "sums are strict" if view.strict else f"sums of {dtype.value}, of other operands than floats"
+    if not all(o in view.leaves for o in operands):
+        return "an operand is computed"
     sides = sides_of(instruction)
     if sides is None:
-        return None
+        return "dimensions of one role have no common stride"
+    parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
     left, right, rows, exchanged = sides
-    dims = DotDims.of(instruction)
-    depth = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
-    lanes = lanes_of(e, dtype)
+    depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
+    lanes, reasons = lanes_of(view, dtype), []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
         most = FEW_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else FEW_COLUMNS - 1
         strides = (1, rows) if swapped else (rows, 1)
         found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_)
-        if wide.size < LEAST_ROWS or not 1 <= found.columns <= most or wide.contracted_stride != 1:
-            continue
-        size = pitch_of(found.length, lanes) * found.columns * dtype.bytes
-        if found.length >= LEAST_VECTORS * lanes and size <= COLUMN_BYTES:
+        reasons.append(_declines(found, dtype, lanes, most))
+        if not reasons[-1]:
             return found
-    return None
+    return f"left: {reasons[0]}; right: {reasons[1]}"
 
 
-def takes_steps(instruction: Instruction, problem: NarrowProblem, partition: Partition) -> bool:
-    """Whether the loops can compute some of the steps: some of the batches, or blocks of rows of the wide side."""
-    if all(d < len(problem.wide.loops) for d in partition.dimensions):
-        return True
-    return positions_of_step(instruction, partition, columns=problem.swapped) is not None
+def _declines(problem: NarrowProblem, dtype: DType, lanes: int, most: int) -> str:
+    """Why the wide side of a product is none; nothing if it is. most: columns of the other side."""
+    if problem.wide.size < LEAST_ROWS:
+        return f"{problem.wide.size} rows, fewer than {LEAST_ROWS}"
+    if not 1 <= problem.columns <= most:
+        return f"{problem.columns} columns, not 1 to {most}"
+    if problem.wide.contracted_stride != 1:
+        return f"rows have elements {problem.wide.contracted_stride} apart"
+    if problem.length < LEAST_VECTORS * lanes:
+        return f"rows of {problem.length}, shorter than {LEAST_VECTORS} vectors of {lanes}"
+    size = pitch_of(problem.length, lanes) * problem.columns * dtype.bytes
+    return "" if size <= COLUMN_BYTES else f"columns of {size} bytes, more than {COLUMN_BYTES}"
 
 
-def emit_narrow_dot(
-    e: Elemental,
-    instruction: Instruction,
-    problem: NarrowProblem,
-    result: Pointer,
-    finish: Callable[[Index], None] | None,
-    steps: Steps | None,
-) -> None:
-    """Emit a dot into the buffer at `result`, or call `finish` for each element."""
-    code, wide, few = e.code, problem.wide, problem.few
+def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, steps: Steps | None) -> None:
+    """Emit a dot into the buffer of the result, or all that follows it for each element."""
+    code, (instruction,), wide, few = e.code, results.products, problem.wide, problem.few
+    result = results.first.pointer(e)
+    finish = None if results.ends else lambda index: write_all(e, results.leaves, index)
     dtype = accumulator_dtype(instruction).component
-    each = None if steps is None else positions_of_step(instruction, steps.partition, columns=problem.swapped)
-    around = steps if each is None else None
+    around = steps if problem.each is None else None
     inside = () if around is None else around.dimensions
     begin: IndexValue = 0
     end: IndexValue = wide.size
-    if steps is not None and each is not None:
-        begin, end = code.multiply(steps.begin, each), code.multiply(steps.end, each)
-    lanes = lanes_of(e, dtype)
+    if steps is not None and problem.each is not None:
+        begin, end = code.multiply(steps.begin, problem.each), code.multiply(steps.end, problem.each)
+    lanes = lanes_of(e.view, dtype)
     packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, lanes) * problem.columns))
     apart = problem.parts > 1 and few.size > 1 and problem.column > 1  # neither parts nor columns are neighbours
     banded = finish is not None or instruction.shape.dtype.component is not dtype or apart
@@ -153,8 +169,8 @@ def emit_narrow_dot(
         bands.close()
 
 
-def lanes_of(e: Elemental, dtype: DType) -> int:
-    return max(e.code.vector_bits, 128) // dtype.bits
+def lanes_of(view: View, dtype: DType) -> int:
+    return max(view.vector_bits, 128) // dtype.bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +194,7 @@ class _Rows:
     @property
     def block(self) -> int:
         """Elements, or their parts, of a column that are multiplied with a band of rows."""
-        lanes = lanes_of(self.e, self.dtype)
+        lanes = lanes_of(self.e.view, self.dtype)
         return BLOCK_BYTES // (self.problem.columns * self.dtype.bytes) // lanes * lanes
 
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
@@ -191,7 +207,7 @@ class _Rows:
     def pack(self) -> None:
         """Pack the columns, block by block."""
         code, few, dtype = self.e.code, self.problem.few, self.dtype
-        source, lanes = few.operand.shape.dtype, lanes_of(self.e, dtype)
+        source, lanes = few.operand.shape.dtype, lanes_of(self.e.view, dtype)
         start, strides = code.weighted_sum(self.batch, few.loops), (few.free_stride, few.contracted_stride)
         for first, count in self._blocks():
             element = code.divide(first, self.problem.parts)
@@ -211,7 +227,7 @@ class _Rows:
         at = 0 if banded else code.multiply(code.add(self.place, code.multiply(top, p.row)), p.parts)
         start = code.add(code.weighted_sum(self.batch, wide.loops), code.multiply(top, wide.free_stride))
         start = code.multiply(start, p.parts)
-        source, lanes = wide.operand.shape.dtype.component, lanes_of(e, dtype)
+        source, lanes = wide.operand.shape.dtype.component, lanes_of(e.view, dtype)
         dense = distances == (columns, 1) or (columns == 1 and distances[0] == 1)
         row = wide.free_stride * p.parts * source.bytes
         far = wide.size * row >= FAR_BYTES and row >= FAR_ROW
@@ -251,3 +267,18 @@ class _Rows:
             finish(index)
         columns.close()
         rows.close()
+
+
+NARROW = Form(
+    "dot/narrow",
+    "Products of a few columns with many contiguous rows: dot products of vectors of both.",
+    fits,
+    emit_narrow_dot,
+    limits(
+        globals(),
+        FEW_COLUMNS="columns of the few side",
+        LEAST_ROWS="rows of the wide side",
+        LEAST_VECTORS="vectors of a row",
+        COLUMN_BYTES="bytes of the columns",
+    ),
+)

@@ -13,19 +13,23 @@ from llvmlite import ir
 
 from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental, Index
+from .form import Fit, Form, Results, limits
 from .group import LINE, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
-from .reduce import Reducer, reduced_order
+from .reduce import Reducer, Reduction, reduced_order
 from .registers import I64, Register
+from .results import finishes, products_of_all
+from .view import View
 
 FEWEST_PARTS = 2
 """Rows that each item has at least; of fewer, the group's barrier costs more than it saves."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Columns:
     """Reductions over the same columns. fastest: the dimension of the operands that these are along; each: columns of
     an item; tile: of a group.
@@ -56,27 +60,36 @@ class Columns:
         """Of positions along these, and of groups along the columns."""
         return [*(self.source[d] for d in self.outer), -(-self.source[self.fastest] // self.tile)]
 
-    @property
-    def steps(self) -> int:
-        return math.prod(self.counts)
+    def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
+        return math.prod(self.counts), shape.across, shape.down
 
 
-def columns_of(e: Elemental, instructions: Sequence[Instruction], shape: GroupShape) -> Columns | None:
-    """The columns of reductions that can be in one loop; None if their parts have an order, or are too few."""
+def fits(view: View, results: Results, shape: GroupShape) -> Fit | str:
+    products = products_of_all(view, results)
+    if isinstance(products, str) or not products or products[0].opcode is not Op.REDUCE:
+        return products if isinstance(products, str) else "no reductions over columns"
+    found = columns_of(view, products, shape)
+    return found if isinstance(found, str) else Fit(found)
+
+
+def columns_of(view: View, instructions: Sequence[Instruction], shape: GroupShape) -> Columns | str:
+    """The columns of reductions that can be in one loop; or why they do not fit."""
     first = instructions[0]
     source = first.operands[0].shape
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
     if width < shape.across or rows < FEWEST_PARTS * shape.down:
-        return None
-    if not all(can_begin(Reducer(e, i, apart=False)) for i in instructions):
-        return None
+        return f"{rows} rows of {width} columns, fewer than {FEWEST_PARTS * shape.down} or {shape.across}"
+    if not all(can_begin(Reduction.of(view, i, apart=False)) for i in instructions):
+        return "parts of a reduction have an order"
     each = 1
     while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
         each *= 2
     tile = each * shape.across
     bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
-    return Columns(tuple(instructions), fastest, each, tile) if bytes <= shape.memory else None
+    if bytes > shape.memory:
+        return f"{bytes} bytes of a group's memory, more than {shape.memory}"
+    return Columns(tuple(instructions), fastest, each, tile)
 
 
 class ColumnTile:
@@ -180,3 +193,12 @@ class ColumnTile:
 
 def _fastest_first(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(range(len(sizes))))
+
+
+COLUMNS = Form(
+    "groups/columns",
+    "Reductions that keep the fastest dimension: a group's items add up neighbouring columns.",
+    fits,
+    lambda e, results, columns, group: ColumnTile(e, columns, group).emit(finishes(e, results)),
+    limits(globals(), FEWEST_PARTS="rows of an item"),
+)

@@ -12,21 +12,22 @@ from llvmlite import ir
 from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from . import group_dot
 from .builder import IndexValue
 from .convolution_columns import is_zero
 from .dot import accumulator_dtype
-from .group_dot import FEWEST_TERMS, Side, Tile, Tiling, depth_of, side_of, split
+from .form import Form, limits
+from .group_dot import FEWEST_TERMS, Side, Tile, Tiling, depth_of, side_of, split, tiling_fits
 from .registers import BOOL, I64, Register
+from .results import finishes
 from .windows import BATCH, GROUP, OUT, SPATIAL, Axis, Convolution
 
 
-def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling | None:
-    """The tiles of a convolution; None if there is too little of it, or for complex numbers."""
-    if instruction.opcode is not Op.CONVOLUTION or accumulator_dtype(instruction).is_complex:
-        return None
+def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling | str:
+    """The tiles of a convolution; or why there is too little of it."""
     c = Convolution.of(instruction)
     if is_zero(c) or c.terms < FEWEST_TERMS:
-        return None
+        return f"sums of {c.terms} terms, fewer than {FEWEST_TERMS}"
     lhs, rhs = instruction.operands[:2]
     fastest = next((d for d in instruction.shape.minor_to_major if instruction.shape.dims[d] != 1), -1)
     swapped = fastest not in (-1, c.dims.output_feature)  # the places of the images are neighbours in the result
@@ -38,7 +39,7 @@ def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling | 
     features = side_of(rhs, 1, (c.outs,), (c.dims.kernel_input_feature,), 0, *counts[1])
     rows, columns = (features, images) if swapped else (images, features)
     depth = depth_of(rows, columns, c.ins, accumulator_dtype(instruction).bytes, shape)
-    return None if depth is None else Tiling(instruction, rows, columns, (c.groups,), (c.ins,), depth)
+    return depth if isinstance(depth, str) else Tiling(instruction, rows, columns, (c.groups,), (c.ins,), depth)
 
 
 def _places(instruction: Instruction, c: Convolution) -> list[int]:
@@ -114,3 +115,12 @@ class ConvolutionTile(Tile):
                 place = self._place(free)
         (place[OUT],) = [free for side, free in at.items() if side.number == 1]
         return self.c.result(self.code, place)
+
+
+CONVOLUTION = Form(
+    "groups/convolution",
+    "Convolutions: for each position of the window, a product in tiles.",
+    tiling_fits(Op.CONVOLUTION, convolution_tiling),
+    lambda e, results, tiling, group: ConvolutionTile(e, tiling, group).emit(finishes(e, results)),
+    limits(vars(group_dot), FEWEST_ROWS="rows", FEWEST_TERMS="terms of a sum"),
+)

@@ -17,9 +17,14 @@ from ..hlo.shapes import Shape
 from .builder import IndexValue
 from .crossings import Crossing
 from .elemental import Elemental, Index
+from .form import Fit, Form, Results
 from .group import LINE, Group, SharedArray
+from .leaf import is_whole
 from .loops import tile_of
 from .registers import I64
+from .results import finishes, products_of_all
+from .update import is_update
+from .view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +48,30 @@ class Squares:
         dims = self.shape.dims
         return [dims[d] for d in self.outer] + [-(-dims[d] // self.side) for d in (self.across, self.fast)]
 
-    @property
-    def steps(self) -> int:
-        return math.prod(self.counts)
+    def grouped(self, group: GroupShape) -> tuple[int, int, int]:
+        return math.prod(self.counts), group.across, group.down
 
 
-def squares_of(e: Elemental, roots: Sequence[Instruction], group: GroupShape) -> Squares | None:
-    """The squares of roots of one shape; None if they read nothing across it, or if it has few elements that way."""
+def fits(view: View, results: Results, group: GroupShape) -> Fit | str:
+    products, roots = products_of_all(view, results), results.roots
+    if isinstance(products, str) or products:
+        return products if isinstance(products, str) else f"results of {products[0].opcode.value}"
+    if any(is_update(root) or (is_whole(root) and root not in view.leaves) for root in roots):
+        return "a result is written by loops of its own"
+    found = squares_of(view, roots, group)
+    return found if isinstance(found, str) else Fit(found)
+
+
+def squares_of(view: View, roots: Sequence[Instruction], group: GroupShape) -> Squares | str:
+    """The squares of roots of one shape; or why they read nothing across it, or why it has few elements that way."""
     shape, side = roots[0].shape, group.across * group.columns
-    found = tile_of(e, roots, shape)
+    found = tile_of(view, roots, shape)
     if found is None or side % group.across or side % group.down:
-        return None
+        return "nothing large is read across" if found is None else f"squares of {side} are not for all items"
     across, fast, crossings = found
-    if min(shape.dims[across], shape.dims[fast]) < group.across:
-        return None
+    sizes = shape.dims[across], shape.dims[fast]
+    if min(sizes) < group.across:
+        return f"{sizes[0]} × {sizes[1]} elements, fewer than {group.across} along a side"
     leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     return Squares(shape, across, fast, side, tuple(leaves.values()))
 
@@ -127,3 +142,11 @@ class SquareKernel:
         if size % self.squares.side == 0:
             return None
         return self.code.b.icmp_unsigned("<", self.code.value(position), I64(size))
+
+
+SQUARES = Form(
+    "groups/squares",
+    "Arrays read across the order of memory: a group takes a square of operands and results.",
+    fits,
+    lambda e, results, squares, group: SquareKernel(e, squares, group).emit(finishes(e, results)),
+)

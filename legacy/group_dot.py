@@ -22,14 +22,17 @@ from .convert import convert
 from .dot import accumulator_dtype, contracting_order, multiply_add, rounded, zero
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
+from .form import Fit, Form, Results, limits
 from .group import Group, SharedArray
 from .registers import Register
+from .results import finishes, products_of_all
+from .view import View
 
 FEWEST_ROWS, FEWEST_TERMS = 8, 8
 """Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Side:
     """One operand of a product. sizes: of its dimensions that are the result's, from `first` on there; tile: how many
     elements along them a group needs; each: of an item; along: whether neighbours in its memory are terms of one sum.
@@ -52,7 +55,7 @@ class Side:
         return -(-self.size // self.tile)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Tiling:
     """A product in tiles. columns: the side whose dimensions are the fastest of the result. depth: terms in memory."""
 
@@ -63,15 +66,28 @@ class Tiling:
     terms: tuple[int, ...]
     depth: int
 
-    @property
-    def steps(self) -> int:
-        return math.prod(self.batch) * self.rows.tiles * self.columns.tiles
+    def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
+        steps = math.prod(self.batch) * self.rows.tiles * self.columns.tiles
+        return steps, shape.across, shape.down
 
 
-def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | None:
-    """The tiles of a product; None if there is too little of it, or for complex numbers."""
-    if instruction.opcode is not Op.DOT or accumulator_dtype(instruction).is_complex:
-        return None
+def tiling_fits(op: Op, tiling: Callable[[Instruction, GroupShape], Tiling | str]) -> Callable[..., Fit | str]:
+    """Whether the products of an opcode are in tiles."""
+
+    def fits(view: View, results: Results, shape: GroupShape) -> Fit | str:
+        products = products_of_all(view, results)
+        if isinstance(products, str) or not products or products[0].opcode is not op:
+            return products if isinstance(products, str) else f"no {op.value}"
+        if accumulator_dtype(products[0]).is_complex:
+            return "complex numbers"
+        found = tiling(products[0], shape)
+        return found if isinstance(found, str) else Fit(found)
+
+    return fits
+
+
+def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | str:
+    """The tiles of a product; or why there is too little of it."""
     dims, result = DotDims.of(instruction), instruction.shape
     lhs, rhs = instruction.operands[:2]
     terms = tuple(lhs.shape.dims[dims.lhs_contracting[k]] for k in contracting_order(lhs.shape, dims))
@@ -86,10 +102,10 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | None:
     right = side_of(rhs, 1, sizes[1], dims.rhs_contracting, batches + lefts, *counts[1])
     rows, columns = (right, left) if swapped else (left, right)
     if math.prod(terms) < FEWEST_TERMS:
-        return None
+        return f"sums of {math.prod(terms)} terms, fewer than {FEWEST_TERMS}"
     depth = depth_of(rows, columns, math.prod(terms), accumulator_dtype(instruction).bytes, shape)
-    if depth is None:
-        return None
+    if isinstance(depth, str):
+        return depth
     batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
     return Tiling(instruction, rows, columns, batch, terms, depth)
 
@@ -103,16 +119,18 @@ def side_of(
     return Side(operand, number, sizes, first, each, each * items, fastest in summed)
 
 
-def depth_of(rows: Side, columns: Side, length: int, bytes: int, shape: GroupShape) -> int | None:
-    """How many terms are in memory at once: no more than there are, and than there is room for. None: too few for each
-    item to copy some, or tiles that are mostly empty.
+def depth_of(rows: Side, columns: Side, length: int, bytes: int, shape: GroupShape) -> int | str:
+    """How many terms are in memory at once: no more than there are, and than there is room for; or why these are too
+    few for each item to copy some, or tiles are mostly empty.
     """
     if rows.size < FEWEST_ROWS or columns.size < shape.across:
-        return None
+        return f"{rows.size} rows of {columns.size} columns, fewer than {FEWEST_ROWS} or {shape.across}"
     depth, items = shape.depth, shape.across * shape.down
     while depth // 2 >= length or depth * (rows.tile + columns.tile) * bytes > shape.memory:
         depth //= 2
-    return depth if all(depth * side.tile % items == 0 and depth for side in (rows, columns)) else None
+    if all(depth * side.tile % items == 0 and depth for side in (rows, columns)):
+        return depth
+    return f"{depth} terms of a tile's sides are not for all of {items} items to copy"
 
 
 class Tile:
@@ -273,3 +291,12 @@ class Tile:
 def split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexValue, ...]:
     """The position along each dimension, the first the slowest."""
     return code.split(number, sizes, tuple(reversed(range(len(sizes)))))
+
+
+DOT = Form(
+    "groups/dot",
+    "Products: a group computes a tile of the result, with the terms in its memory.",
+    tiling_fits(Op.DOT, tiling_of),
+    lambda e, results, tiling, group: Tile(e, tiling, group).emit(finishes(e, results)),
+    limits(globals(), FEWEST_ROWS="rows", FEWEST_TERMS="terms of a sum"),
+)

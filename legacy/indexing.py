@@ -18,7 +18,6 @@ from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import array
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll, over_columns
 from .concatenate import is_few, picked
 from .elemental import Elemental, ElementRule, Index, Reads
@@ -105,7 +104,7 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         whole = d in a["collapsed_slice_dims"] or d in addressing.batching
         positions.append(start if whole else code.add(start, next(offsets)))
     place = Index.at(code, source.shape, positions)
-    if source.opcode is Op.CONCATENATE and source.dimensions[0] in starts and is_few(e, source):
+    if source.opcode is Op.CONCATENATE and source.dimensions[0] in starts and is_few(e.view, source):
         return (yield from picked(e, source, place))
     return (yield source, place)
 
@@ -146,7 +145,7 @@ class Scatter:
         *outer, inner = self.addressing.batch_dims or [1]
         loops = [code.loop(size) for size in outer]
         around = [loop.index for loop in loops]
-        ahead = self._ahead() if inner > FEW and not code.by_element else []
+        ahead = self._ahead() if inner > FEW and not code.view.by_element else []
         if ahead:
             self._update_blocks(around, inner, ahead)
         else:
@@ -260,12 +259,6 @@ class Scatter:
         assert isinstance(values, tuple)
         for place, combined in zip(places, values, strict=True):
             store(code, *place, combined)
-
-
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether the window of each update has one position along the steps' dimensions."""
-    a = instruction.attributes
-    return {*partition.dimensions} <= {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
 
 
 def refuse(instruction: Instruction) -> NoReturn:

@@ -17,15 +17,20 @@ from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
+from .channels import LIMITS as CHANNEL_LIMITS
 from .channels import Channels
 from .crossings import Crossing, crossings_of, fastest_dimension
 from .elemental import Elemental, Index
+from .form import Fit, Form, Results, limits
 from .graph import walk
+from .leaf import Leaf, write_all
+from .linear import is_linear
 from .memory import LINE, Pointer, address, load
-from .ranges import Steps, block_of, blocks, in_order, loops_over
+from .ranges import Steps, block_of, blocks, elements, in_order, loops_over
 from .registers import I32, memory_type
 from .stack import alloca
 from .turn import transposed
+from .view import View
 
 Body: TypeAlias = Callable[[list[IndexValue]], None]
 
@@ -79,17 +84,21 @@ STREAMED = 8 << 20
 """Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
 
 
-def nest(
-    e: Elemental,
-    shape: Shape,
-    body: Body,
-    steps: Steps | None = None,
-    across: bool = False,
-    long: bool = False,
-    cheap: bool = False,
-    beside: bool = False,
-) -> None:
-    """Call body(positions) in loops over all elements in memory order, or over those of the steps.
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """unroll: the mode of loops. cut: where the loop over a row ends, and another one begins; 0 for one loop. around:
+    the mode of the loops around rows, if it is another one.
+    """
+
+    unroll: Unroll = Unroll.FREELY
+    cut: int = 0
+    around: Unroll | None = None
+
+
+def modes_of(
+    view: View, shape: Shape, across: bool = False, long: bool = False, cheap: bool = False, beside: bool = False
+) -> Modes:
+    """The modes of loops over all elements in memory order.
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
     element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
@@ -99,21 +108,17 @@ def nest(
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    masks, narrow = e.code.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
+    masks, narrow = view.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
     apart = masks and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
     cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
     around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut, around)
+    return Modes(unroll, cut, around)
 
 
-def nest_by_element(
-    e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body, steps: Steps | None = None
-) -> None:
-    """The outer shape of devices: body(positions) at each step alone, in memory order, whatever the roots read."""
-    inside = () if steps is None else steps.dimensions
-    with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
-        body(positions)
+def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None, modes: Modes) -> None:
+    """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
+    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, modes, steps)
 
 
 def _nest(
@@ -122,14 +127,10 @@ def _nest(
     order: Sequence[int],
     positions: list[IndexValue],
     body: Body,
-    unroll: Unroll = Unroll.FREELY,
+    modes: Modes,
     steps: Steps | None = None,
-    cut: int = 0,
-    around: Unroll | None = None,
 ) -> None:
-    """cut: where the loop over a row ends, and another one begins; 0 for one loop. around: the mode of the loops around
-    rows, if it is another one.
-    """
+    unroll, cut, around = modes.unroll, modes.cut, modes.around
     loops: list[Loop | Once] = []
     rest = None if steps is None or len(order) < len(dims) else _few_beside(steps, dims, order)
     if steps is not None and rest is not None:
@@ -137,7 +138,7 @@ def _nest(
         for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], kind):
             for d, place in zip(steps.dimensions, [*outer, inner], strict=True):
                 positions[d] = place
-            _nest(e, dims, rest, positions, body, unroll)
+            _nest(e, dims, rest, positions, body, Modes(unroll))
         return
     if steps is not None:
         alone = all(d in steps.dimensions or dims[d] == 1 for d in order)
@@ -201,63 +202,64 @@ def _rows(
     rows.close()
 
 
-def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
+def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
-    found = (c for root in roots for c in crossings_of(e, root, TILE * TILE) if c.across != fast and fast in c.roles)
+    found = (c for root in roots for c in crossings_of(view, root, TILE * TILE) if c.across != fast and fast in c.roles)
     crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
     return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
 
 
-def takes_steps(e: Elemental, roots: Sequence[Instruction], shape: Shape, partition: Partition) -> bool:
-    """Whether `nest_for` can compute some of the steps: tiles can if the steps' last dimension is their height, or none
-    is a side of theirs.
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """across: the dimension across which leaves are read; fast: that of neighbours in the result. staged: what is
+    copied to the stack. lines: whether what is written is one of these, moved; streams: whether its lines go past the
+    caches. inside: the dimension along which rows of one block follow each other. block: rows of a tile in steps.
     """
-    found = tile_of(e, roots, shape)
+
+    across: int
+    fast: int
+    staged: tuple[Crossing, ...]
+    lines: bool
+    streams: bool
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    block: int | None
+
+
+def fits_tiles(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    """Tiles can compute some of the steps if the steps' last dimension is their height, or none is a side of theirs."""
+    roots, shape = results.roots, results.shape
+    found = tile_of(view, roots, shape)
     if found is None:
-        return True
-    across, fast, _ = found
-    if across not in partition.dimensions:
-        return fast not in partition.dimensions
-    return partition.dimensions[-1] == across and block_of(partition, shape.dims[across], TILE) is not None
-
-
-def nest_for(
-    e: Elemental,
-    roots: Sequence[Instruction],
-    shape: Shape,
-    body: Body,
-    steps: Steps | None = None,
-    alone: Pointer | None = None,
-) -> None:
-    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`.
-
-    alone: the array that `body` writes, if it is the only one.
-    """
-    found = tile_of(e, roots, shape)
-    planes = Channels.of(e, roots[0], shape) if alone is not None and _moves(e, roots[0]) else None
-    if planes is not None and alone is not None and planes.takes(steps):
-        planes.emit(e, shape, alone, steps)
-        return
-    if found is None:
-        nest(e, shape, body, steps, _many_across(e, roots, shape), False, _are_cheap(e, roots), _are_beside(e, roots))
-        return
+        return f"nothing of {TILE * TILE} elements is read across at least 8 rows of at least 8 elements"
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    staged = [
-        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE * TILE)))
-        for c in exact.values()
-        if _lanes(e.code, c.leaf.shape) >= 4
-    ]
+    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
+    lines = results.alone and len(staged) == 1 and _moves(view, roots[0])
+    order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
+    numbered = () if partition is None else partition.dimensions
+    inside: list[int] = []
+    if lines and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
+        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(view, shape)) else []
+    in_steps, block = fast not in numbered, None
+    if partition is not None and across in numbered:
+        block = block_of(partition, shape.dims[across], TILE)
+        in_steps = numbered[-1] == across and block is not None
+    outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
+    streams = lines and _may_stream(results.first, fast)
+    return Fit(Tiles(across, fast, staged, lines, streams, tuple(inside), outside, block), in_steps)
+
+
+def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None) -> None:
+    """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
+    shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
+    staged = [Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE * TILE))) for c in tiles.staged]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
-    if alone is not None and len(staged) == 1 and _moves(e, roots[0]):
-        lines = Lines(e.code, alone, shape, staged[0].tile, _may_stream(alone, shape, fast))
-    order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
-    numbered = () if steps is None else steps.dimensions
-    inside: list[int] = []  # the dimension along which rows of one block follow each other
-    if lines is not None and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
-        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(e.code, shape)) else []
+    if tiles.lines:
+        lines = Lines(e.code, results.first.pointer(e), shape, staged[0].tile, tiles.streams)
+    inside = tiles.inside
 
     def rows(_: list[IndexValue], first: IndexValue = 0, size: int = shape.dims[across]) -> None:
         for start, end, height in parts(size, TURNS if inside else TILE):
@@ -266,36 +268,79 @@ def nest_for(
                 continue
             loop = e.code.loop(end - start, start=start, step=height)
             top = e.code.add(first, loop.index)
-            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top))
+            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
             loop.close()
 
     def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
         for width in parts(shape.dims[fast], TILE):
             _tiles(e, positions, (across, fast), height, width, staged, body, lines, top)
 
-    outside = [d for d in order if d not in inside]
-    if steps is None or across not in numbered:
-        _nest(e, shape.dims, outside, positions, rows, steps=steps)
+    if steps is None or tiles.block is None:
+        _nest(e, shape.dims, tiles.outside, positions, rows, Modes(), steps)
         return
-    block = block_of(steps.partition, shape.dims[across], TILE)
-    assert block is not None
-    outside = [d for d in outside if d not in numbered]
-    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in numbered], block):
+    numbered = steps.dimensions
+    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in numbered], tiles.block):
         for d, place in zip(numbered, outer, strict=False):
             positions[d] = place
-        _nest(e, shape.dims, outside, positions, partial(rows, first=first, size=size))
+        _nest(e, shape.dims, tiles.outside, positions, partial(rows, first=first, size=size), Modes())
 
 
-def _are_cheap(e: Elemental, roots: Sequence[Instruction]) -> bool:
-    found = list(walk(roots, e.leaves))
+def writes(e: Elemental, results: Results) -> Body:
+    """What computes all results at a position, and stores them."""
+    return lambda positions: write_all(e, results.leaves, Index.at(e.code, results.shape, positions))
+
+
+def fits_empty(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    size = results.shape.size
+    return Fit() if size == 0 else f"{size} elements"
+
+
+def fits_linear(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    other = next((root for root in results.roots if not is_linear(root, view.leaves)), None)
+    return Fit() if other is None else f"{other.name} reads an array in another order than that of memory"
+
+
+def emit_linear(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
+    with elements(e.code, steps, results.shape.size) as place:
+        write_all(e, results.leaves, Index.flat(e.code, results.shape, place))
+
+
+def fits_elements(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    return Fit() if view.by_element else "not for devices, which compute each element by itself"
+
+
+def emit_elements(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
+    """The outer shape of devices: each step alone, in memory order, whatever the roots read."""
+    shape, inside = results.shape, () if steps is None else steps.dimensions
+    with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
+        writes(e, results)(positions)
+
+
+def fits_channels(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    if not results.alone or not _moves(view, results.root):
+        return "more is computed than one array that is moved"
+    found = Channels.of(view, results.root, results.shape)
+    if isinstance(found, str) or found.takes(partition):
+        return found if isinstance(found, str) else Fit(found)
+    return "steps number pixels or channels"
+
+
+def fits_plain(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    roots, shape = results.roots, results.shape
+    across, cheap = _many_across(view, roots, shape), _are_cheap(view, roots)
+    return Fit(modes_of(view, shape, across, False, cheap, _are_beside(view, roots)))
+
+
+def _are_cheap(view: View, roots: Sequence[Instruction]) -> bool:
+    found = list(walk(roots, view.leaves))
     return len(found) <= CHEAP and not any(i.opcode in EXPENSIVE or i.called() for i in found)
 
 
-def _are_beside(e: Elemental, roots: Sequence[Instruction]) -> bool:
+def _are_beside(view: View, roots: Sequence[Instruction]) -> bool:
     """Whether a reduction keeps the dimension along which its operand is contiguous, and LLVM unrolls it. With a short
     row of such results unrolled, too, it would gather elements of several rows, though the row itself is a vector.
     """
-    return any(_is_beside(i) for i in walk(roots, e.leaves) if i.opcode is Op.REDUCE)
+    return any(_is_beside(i) for i in walk(roots, view.leaves) if i.opcode is Op.REDUCE)
 
 
 def _is_beside(reduction: Instruction) -> bool:
@@ -307,11 +352,11 @@ def _is_beside(reduction: Instruction) -> bool:
     return not best or source.dims[fast] > GATHERED.start  # vectors of three are not worth the many comparisons
 
 
-def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:
+def _many_across(view: View, roots: Sequence[Instruction], shape: Shape) -> bool:
     """Whether something is read across the order of memory in loops that LLVM would copy many times."""
     fast = fastest_dimension(shape)
     copies = prod(n for d, n in enumerate(shape.dims) if d != fast and n < SHORT)
-    return copies > COPIES and any(c.across != fast for root in roots for c in crossings_of(e, root, 1))
+    return copies > COPIES and any(c.across != fast for root in roots for c in crossings_of(view, root, 1))
 
 
 # Tiles --------------------------------------------------------------------------------------------------------------
@@ -421,26 +466,26 @@ class Lines:
             stored.set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
 
 
-def _moves(e: Elemental, root: Instruction) -> bool:
+def _moves(view: View, root: Instruction) -> bool:
     """Whether the root is a leaf with its dimensions in another order."""
-    while root not in e.leaves and root.opcode in (Op.TRANSPOSE, Op.COPY):
+    while root not in view.leaves and root.opcode in (Op.TRANSPOSE, Op.COPY):
         root = root.operands[0]
-    return root in e.leaves
+    return root in view.leaves
 
 
-def _may_stream(result: Pointer, shape: Shape, fast: int) -> bool:
+def _may_stream(leaf: Leaf, fast: int) -> bool:
     """Whether a result is large, and every tile in it begins with a line."""
+    shape, aligned = leaf.shape, leaf.alignment % LINE == 0
     others = (shape.strides[d] for d in range(shape.rank) if d != fast and shape.dims[d] != 1)
-    aligned = (result.value.attributes.align or 1) % LINE == 0
     return aligned and shape.bytes >= STREAMED and all(s * shape.dtype.bytes % LINE == 0 for s in others)
 
 
-def _lanes(code: Code, shape: Shape) -> int:
+def _lanes(view: View, shape: Shape) -> int:
     """The side of the blocks that are transposed in registers. Above 8, rows that lie a power of two apart are more
     lines than a set of the nearest cache holds, which narrow elements make up for.
     """
     most = 16 if shape.dtype.bytes <= NARROW else 8
-    return 0 if shape.dtype.is_complex else min(most, code.vector_bits // max(32, 8 * shape.dtype.bytes))
+    return 0 if shape.dtype.is_complex else min(most, view.vector_bits // max(32, 8 * shape.dtype.bytes))
 
 
 def _turn(
@@ -458,8 +503,8 @@ def _turn(
     straight: where the rows are written instead of the tile, block after block along them: whole lines if vectors are.
     """
     code, c, leaf = e.code, s.crossing, s.crossing.leaf
-    dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
-    if straight is not None and code.vector_bits >= 8 * LINE:
+    dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
+    if straight is not None and code.view.vector_bits >= 8 * LINE:
         lanes = max(lanes, LINE // dtype.bytes if dtype.bytes > NARROW else 0)
     while lanes > max(LEAST_SIDE, min(height, width)):
         lanes //= 2
@@ -486,3 +531,33 @@ def _turn(
     for loop in (rows, columns) if straight is None else (columns, rows):
         loop.close()
     return True
+
+
+EMPTY = Form(
+    "nest/empty", "Results without elements: nothing is written.", fits_empty, lambda e, results, _, steps: None
+)
+
+FORMS = (
+    Form("nest/linear", "All is read in the memory order of the results: one loop.", fits_linear, emit_linear),
+    Form("nest/elements", "Devices: a loop nest in memory order, an item a step.", fits_elements, emit_elements),
+    Form(
+        "nest/channels",
+        "Pixels of a few channels that become planes: lanes are chosen from whole vectors.",
+        fits_channels,
+        lambda e, results, channels, steps: channels.emit(e, results.first, steps),
+        CHANNEL_LIMITS,
+    ),
+    Form(
+        "nest/tiles",
+        "Arrays read across the order of memory: tiles of two dimensions, transposed in registers.",
+        fits_tiles,
+        emit_tiles,
+        limits(globals(), TILE="elements along a side"),
+    ),
+    Form(
+        "nest/plain",
+        "Anything else: loops in memory order, and each element by the rules of its operations.",
+        fits_plain,
+        lambda e, results, modes, steps: nest(e, results.shape, writes(e, results), steps, modes),
+    ),
+)

@@ -11,10 +11,10 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..hlo.shapes import Shape
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
-from .memory import LINE, Pointer, address
+from .leaf import Leaf
+from .memory import LINE, address
 from .registers import I32, memory_type
 
 LARGEST_KEPT = 16 << 20
@@ -35,24 +35,22 @@ Follow = Callable[[Instruction, Sequence[int]], tuple[Instruction, list[int]] | 
 
 @dataclass(frozen=True, slots=True)
 class MovedRows:
-    """Writes a result whose elements are those of `root`. follow: of ops that keep neighbours neighbours."""
+    """Writes a result. follow: of ops that keep neighbours neighbours."""
 
     e: Elemental
-    root: Instruction
-    result: Pointer
-    shape: Shape
+    leaf: Leaf
     follow: Follow
 
     def write(self, positions: Sequence[IndexValue], fast: int, region: Sequence[tuple[int, int]]) -> int:
         """Write the whole lines of the rows of a region, at these positions along other dimensions. Returns how many
         elements of a row they are: none, if its elements are computed, or lie otherwise.
         """
-        code, shape, (low, high) = self.e.code, self.shape, region[fast]
+        code, shape, (low, high) = self.e.code, self.leaf.shape, region[fast]
         count = LINE // shape.dtype.bytes
         whole = (high - low) // count * count
         strides = [s for d, s in enumerate(shape.strides) if d != fast and shape.dims[d] != 1]
         lines = low % count == 0 and all(s % count == 0 for s in strides)
-        aligned = (self.result.value.attributes.align or 1) % LINE == 0
+        aligned = self.leaf.alignment % LINE == 0
         if shape.dtype.is_complex or shape.bytes < LARGEST_KEPT or whole < SHORTEST * count or not (lines and aligned):
             return 0
         corner = [bounds[0] for bounds in region]
@@ -76,18 +74,18 @@ class MovedRows:
 
     def _line(self, leaf: Instruction, moved: Sequence[IndexValue], here: Sequence[IndexValue], count: int) -> None:
         """Move a line: `count` elements from a position of a leaf to one of the result."""
-        code, dtype = self.e.code, self.shape.dtype
+        code, shape, dtype = self.e.code, self.leaf.shape, self.leaf.shape.dtype
         offset = code.value(Index.at(code, leaf.shape, moved).offset(leaf.shape))
         source = address(code, self.e.leaves[leaf], dtype, offset)
         line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=dtype.bytes)
-        target = address(code, self.result, dtype, code.weighted_sum(here, self.shape.strides))
+        target = address(code, self.leaf.pointer(self.e), dtype, code.weighted_sum(here, shape.strides))
         code.b.store(line, target, align=LINE).set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
 
     def _source(self, at: Sequence[int]) -> tuple[Instruction, list[int]] | None:
         """The array in memory that holds the element at a position, and where."""
-        found: tuple[Instruction, list[int]] | None = self.root, list(at)
+        found: tuple[Instruction, list[int]] | None = self.leaf.instruction, list(at)
         while found is not None and found[0] not in self.e.leaves:
             found = self.follow(*found)
-        if found is None or found[0].opcode is Op.CONSTANT or found[0].shape.dtype is not self.shape.dtype:
+        if found is None or found[0].opcode is Op.CONSTANT or found[0].shape.dtype is not self.leaf.shape.dtype:
             return None
         return found

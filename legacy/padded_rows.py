@@ -16,11 +16,13 @@ from ..planning.partition import Partition
 from .builder import IndexValue, Unroll
 from .crossings import fastest_dimension
 from .elemental import Elemental
+from .form import Fit, Form, Results, limits
 from .leaf import Leaf
 from .memory import Pointer, store
 from .ranges import Steps
 from .registers import I32, poison
 from .stack import alloca
+from .view import View
 
 LONGEST = 16
 """Elements of a row of the result: of as many vectors, at most, a loop has code."""
@@ -52,23 +54,25 @@ class PaddedRows:
     each: int
 
     @staticmethod
-    def of(e: Elemental, leaf: Leaf) -> PaddedRows | None:
-        """Those of a result; None if it is none, or rows are long or few."""
-        pad, shape, code = leaf.instruction, leaf.shape, e.code
-        if pad.opcode is not Op.PAD or leaf.path or leaf.in_place or code.by_element or shape.size < ENOUGH:
-            return None
+    def of(view: View, leaf: Leaf) -> PaddedRows | str:
+        """Those of a result; or why it is none, or rows are long or few."""
+        pad, shape = leaf.instruction, leaf.shape
+        if leaf.path or leaf.in_place or view.by_element or shape.size < ENOUGH:
+            return f"{shape.size} elements, fewer than {ENOUGH}, or written in place, or for devices"
         operand, dtype, fast = pad.operands[0], shape.dtype, fastest_dimension(shape)
-        if operand not in e.leaves or dtype is DType.PRED or dtype.bits < 8 or fast is None:
-            return None
+        if operand not in view.leaves or dtype is DType.PRED or dtype.bits < 8 or fast is None:
+            return "the operand is computed, or has elements of less than a byte"
         padding = pad.attributes["padding"]
-        beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
         here, size = padding[fast], operand.shape.dims[fast]
-        longer = min(here.low, here.high) >= 0 and here.interior == 0 and shape.dims[fast] <= LONGEST and size > 0
-        doubles = _is_power(size) and _is_power(shape.dims[fast]) and code.vector_bits < MASKING
-        if doubles and not dtype.is_complex:  # LLVM makes vectors of these, of processors without masks, too
-            return None
+        if shape.dims[fast] > LONGEST:
+            return f"rows of {shape.dims[fast]} elements, more than {LONGEST}"
+        doubles = _is_power(size) and _is_power(shape.dims[fast]) and view.vector_bits < MASKING
+        if doubles and not dtype.is_complex:
+            return f"{size} elements become {shape.dims[fast]}: LLVM makes vectors of powers of two without masks, too"
+        beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
+        longer = min(here.low, here.high) >= 0 and here.interior == 0 and size > 0
         if beside or not longer or operand.shape.minor_to_major != shape.minor_to_major:
-            return None
+            return "more than the end of each row is padded, or rows lie in another order"
         each, rows = max(1, dtype.bytes // UNIT), shape.size // shape.dims[fast]
         before, low, after = (n * each for n in (size, here.low, shape.dims[fast]))
         return PaddedRows(operand, pad.operands[1], rows, before, low, after, each)
@@ -77,10 +81,10 @@ class PaddedRows:
         code, dtype = e.code, leaf.shape.dtype
         unit = min(dtype.bytes, UNIT)
         element = ir.IntType(8 * unit)
-        narrow = unit <= NARROW and code.vector_bits < MASKING
-        lanes = (SHORT_VECTOR if narrow else max(code.vector_bits, 128) // 8) // unit
+        narrow = unit <= NARROW and code.view.vector_bits < MASKING
+        lanes = (SHORT_VECTOR if narrow else max(code.view.vector_bits, 128) // 8) // unit
         fillers = self._fillers(e, dtype, element)
-        source, target = e.leaves[self.operand].value, leaf.pointer.value
+        source, target = e.leaves[self.operand].value, leaf.pointer(e).value
         each = 0 if steps is None else self.rows // steps.partition.extent
         begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
         end: IndexValue = self.rows if steps is None else code.multiply(steps.end, each)
@@ -144,8 +148,32 @@ def _is_power(count: int) -> bool:
     return count & (count - 1) == 0
 
 
-def takes_steps(leaf: Leaf, partition: Partition) -> bool:
+def are_whole_rows(leaf: Leaf, partition: Partition | None) -> bool:
     """Whether steps are of whole rows that follow each other: they number the slowest dimensions."""
+    if partition is None:
+        return True
     live = [d for d in reversed(leaf.shape.minor_to_major) if leaf.shape.dims[d] != 1]
     numbered = [d for d in partition.dimensions if leaf.shape.dims[d] != 1]
     return numbered == live[: len(numbered)] and len(numbered) < len(live)
+
+
+def declines(view: View, results: Results, op: Op) -> str:
+    """Why a result is not written piece by piece; nothing if it may be. op: the root's."""
+    if not results.alone or results.root.opcode is not op or results.root in view.leaves:
+        return f"no {op.value} is the only result"
+    return "for no devices" if view.by_element else ""
+
+
+def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    reason = declines(view, results, Op.PAD)
+    found = reason or PaddedRows.of(view, results.first)
+    return found if isinstance(found, str) else Fit(found, are_whole_rows(results.first, partition))
+
+
+ROWS = Form(
+    "padded/rows",
+    "Short rows that become longer, as pixels that get a channel: whole vectors, of chosen lanes.",
+    fits,
+    lambda e, results, rows, steps: rows.emit(e, results.first, steps),
+    limits(globals(), LONGEST="elements of a row of the result", ENOUGH="elements of the result"),
+)

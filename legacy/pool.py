@@ -59,7 +59,7 @@ def emit_pool(
 def _keys(code: Code, instruction: Instruction) -> Op | None:
     """The operation, if it compares f16: then a block has the keys of its results, which are integers."""
     op, dtype = single_op(instruction), instruction.operands[0].shape.dtype
-    return op if op in (Op.MAXIMUM, Op.MINIMUM) and dtype is DType.F16 and not code.by_element else None
+    return op if op in (Op.MAXIMUM, Op.MINIMUM) and dtype is DType.F16 and not code.view.by_element else None
 
 
 def _unroll(instruction: Instruction, width: int) -> Unroll:

@@ -9,7 +9,6 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range
 from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, store
@@ -103,18 +102,6 @@ def emit_running(
     _Runner(e, instruction, results, column).emit([d for d in order if d not in (run.dimension, column)], steps)
 
 
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_running`, or emit_pool of pool.py, can compute some of the steps."""
-    run, shape = running(instruction), next(shape for _, shape in instruction.shape.leaves())
-    inside = partition.dimensions
-    if run is None:
-        column = shape.minor_to_major[0]
-        return columns_fit(partition, inside, column, shape.dims[column], BLOCK)
-    last = next(d for d in shape.minor_to_major if shape.dims[d] != 1)
-    apart = last == run.dimension or columns_fit(partition, inside, last, shape.dims[last], BLOCK)
-    return apart and run.dimension not in inside
-
-
 class _Runner:
     """column: the dimension whose elements run side by side; None if the runs are along memory."""
 
@@ -132,7 +119,7 @@ class _Runner:
         self.size = instruction.operands[0].shape.dims[run.dimension]
         self.count = self.shape.dims[run.dimension]
         self.positions: list[IndexValue] = [0] * self.shape.rank
-        self.wide = single_op(instruction) is Op.ADD and self.shape.dtype is DType.F32 and not self.code.strict
+        self.wide = single_op(instruction) is Op.ADD and self.shape.dtype is DType.F32 and not self.code.view.strict
 
     def emit(self, outer: Sequence[int], steps: Steps | None) -> None:
         code, many, dims = self.code, len(self.results), self.shape.dims

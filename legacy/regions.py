@@ -17,13 +17,16 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .elemental import Elemental
 from .elementwise import EMIT
+from .form import Fit, Form, Results, limits
 from .graph import walk
-from .loops import NARROW, Body
+from .loops import NARROW, Body, tile_of, writes
 from .moved_rows import MovedRows
 from .ranges import Steps, in_order
+from .view import View
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
 """For each dimension the first position and the end."""
@@ -44,34 +47,52 @@ SEAMS = frozenset({Op.CONCATENATE, Op.PAD})
 MOVES = frozenset({Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.REVERSE, Op.CONSTANT, Op.IOTA, Op.COPY})
 
 
-def regions(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> list[Region]:
-    """Two regions or more that cover a shape, in which everything is decided; none if one nest is better.
+def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    """Where positions in a row are among several numbers of a step, there are no loops over rows."""
+    shape, numbered = results.shape, () if partition is None else partition.dimensions
+    if len(numbered) > 1 and shape.minor_to_major[0] in numbered:
+        return "a step is a place in a row"
+    if view.by_element or any(root in view.leaves for root in results.roots):
+        return "for no devices" if view.by_element else "a result is in memory"
+    if tile_of(view, results.roots, shape) is not None:
+        return "arrays are read across the order of memory, in tiles"
+    found = regions(view, results.roots, shape)
+    return found if isinstance(found, str) else Fit(tuple(found))
+
+
+def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Region] | str:
+    """Two regions or more that cover a shape, in which everything is decided; or why one nest is better.
 
     Rows must be cut: a branch that is the same in a whole row costs nothing.
     """
-    nodes = list(walk(roots, e.leaves))
-    if shape.size < ENOUGH or not any(i.opcode in SEAMS for i in nodes):
-        return []
-    if not all(i.opcode in EMIT or i.opcode in MOVES or i.opcode in SEAMS for i in nodes):
-        return []
+    nodes = list(walk(roots, view.leaves))
+    if not any(i.opcode in SEAMS for i in nodes):
+        return "no concatenation, and no padding"
+    if shape.size < ENOUGH:
+        return f"{shape.size} elements, fewer than {ENOUGH}"
+    other = next((i for i in nodes if i.opcode not in EMIT and i.opcode not in MOVES and i.opcode not in SEAMS), None)
+    if other is not None:
+        return f"{other.opcode.value} is among what is computed"
     cuts: list[set[int]] = [{0, size} for size in shape.dims]
-    for instruction, origin in _seams(e, roots, shape.rank):
+    for instruction, origin in _seams(view, roots, shape.rank):
         edges = _EDGES[instruction.opcode](instruction, origin)
         if edges is None:
-            return []
+            return f"the places where {instruction.name} changes its operand are not known"
         for d, position in edges:
             if 0 < position < shape.dims[d]:
                 cuts[d].add(position)
     parts = [list(pairwise(sorted(c))) for c in cuts]
-    if math.prod(map(len, parts)) > CELLS:
-        return []
-    found = {cell: _choices(e, roots, [low for low, _ in cell]) for cell in itertools.product(*parts)}
+    cells = math.prod(map(len, parts))
+    if cells > CELLS:
+        return f"{cells} cells, more than {CELLS}"
+    found = {cell: _choices(view, roots, [low for low, _ in cell]) for cell in itertools.product(*parts)}
     for d in shape.minor_to_major:
         found = _joined(found, d)
     fast = shape.minor_to_major[0]
     runs = len({region[fast] for region in found})
-    pays = runs > 1 and runs * LENGTH <= shape.dims[fast]
-    return sorted(found) if pays and len(found) <= REGIONS else []
+    if runs < 2 or runs * LENGTH > shape.dims[fast]:
+        return f"rows of {shape.dims[fast]} elements are {runs} runs: at least 2 of {LENGTH} pay"
+    return sorted(found) if len(found) <= REGIONS else f"{len(found)} regions, more than {REGIONS}"
 
 
 def _joined(cells: dict[Region, tuple], d: int) -> dict[Region, tuple]:
@@ -87,9 +108,9 @@ def _joined(cells: dict[Region, tuple], d: int) -> dict[Region, tuple]:
     return made
 
 
-def _choices(e: Elemental, roots: Sequence[Instruction], at: Sequence[int]) -> tuple:
+def _choices(view: View, roots: Sequence[Instruction], at: Sequence[int]) -> tuple:
     """The operands that the seams on which an element depends take it from."""
-    found = _seams(e, roots, len(at), at)
+    found = _seams(view, roots, len(at), at)
     return tuple((i, origin, _CHOICES[i.opcode](i, _positions(origin, at))) for i, origin in found)
 
 
@@ -98,7 +119,7 @@ def _positions(origin: Origin, at: Sequence[int]) -> list[int]:
 
 
 def _seams(
-    e: Elemental, roots: Sequence[Instruction], rank: int, at: Sequence[int] | None = None
+    view: View, roots: Sequence[Instruction], rank: int, at: Sequence[int] | None = None
 ) -> Iterator[tuple[Instruction, Origin]]:
     """The concatenations and paddings under the roots; with `at`, those on which the element at that place depends."""
     whole: Origin = tuple((d, 0) for d in range(rank))
@@ -106,7 +127,7 @@ def _seams(
     seen = set(stack)
     while stack:
         instruction, origin = stack.pop()
-        if instruction in e.leaves:
+        if instruction in view.leaves:
             continue
         if instruction.opcode in SEAMS:
             yield instruction, origin
@@ -210,19 +231,11 @@ _FOLLOWED = frozenset({Op.CONCATENATE, Op.COPY, Op.PAD, Op.SLICE})
 # Loops --------------------------------------------------------------------------------------------------------------
 
 
-def over_regions(
-    e: Elemental,
-    shape: Shape,
-    found: Sequence[Region],
-    body: Body,
-    steps: Steps | None = None,
-    rows_of: MovedRows | None = None,
-) -> None:
-    """Call body(positions) in a nest of loops for the regions of the same rows, whose parts follow each other in it.
-
-    rows_of: what writes a part of a row at once, if it can.
-    """
-    code, fast = e.code, shape.minor_to_major[0]
+def over_regions(e: Elemental, results: Results, found: Sequence[Region], steps: Steps | None = None) -> None:
+    """Write all results in a nest of loops for the regions of the same rows, whose parts follow each other in it."""
+    code, shape, body = e.code, results.shape, writes(e, results)
+    fast = shape.minor_to_major[0]
+    rows_of = MovedRows(e, results.first, followed) if results.alone else None
     rows: dict[Region, list[Region]] = {}
     for region in found:
         rows.setdefault(region[:fast] + region[fast + 1 :], []).append(region)
@@ -297,3 +310,18 @@ def _over_rows(
         inner.close()
     for loop in reversed(loops):
         loop.close()
+
+
+REGIONS_FORM = Form(
+    "regions",
+    "Concatenations and paddings: loops are split where an operand begins or ends.",
+    fits,
+    over_regions,
+    limits(
+        globals(),
+        ENOUGH="elements of the result",
+        CELLS="cells between seams",
+        REGIONS="regions",
+        LENGTH="elements of a run, on average",
+    ),
+)

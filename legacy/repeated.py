@@ -11,16 +11,20 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
+from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
+from .form import Fit, Form, Results, limits
 from .graph import walk
 from .leaf import Leaf
 from .memory import LINE, Pointer, is_splat, store
 from .narrow import NARROW
+from .padded_rows import are_whole_rows
 from .ranges import Steps
 from .registers import memory_type
 from .stack import alloca
+from .view import View
 
 BLOCK = 1 << 10
 """Bytes of a block, at least: a loop over it is worth its beginning."""
@@ -49,28 +53,32 @@ class RepeatedRows:
     count: int
 
     @staticmethod
-    def of(e: Elemental, leaf: Leaf) -> RepeatedRows | None:
-        """Those of a result; None if it has none, or they are too long or too few."""
+    def of(view: View, leaf: Leaf) -> RepeatedRows | str:
+        """Those of a result; or why it has none, or they are too long or too few."""
         root, shape = leaf.instruction, leaf.shape
-        if leaf.path or leaf.in_place or e.code.by_element or root in e.leaves or root.shape.is_tuple:
-            return None
-        if shape.bytes < ENOUGH or (root.opcode not in EMIT and root.opcode not in _MOVES):
-            return None
+        if leaf.path or leaf.in_place or view.by_element or root in view.leaves or root.shape.is_tuple:
+            return "in place, in memory, or an element of a tuple" if not view.by_element else "for no devices"
+        if shape.bytes < ENOUGH:
+            return f"{shape.bytes} bytes, fewer than {ENOUGH}"
+        if root.opcode not in EMIT and root.opcode not in _MOVES:
+            return f"{root.opcode.value} is the root"
         order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
-        varies = _varying(e, root)
+        varies = _varying(view, root)
         if not varies or order[0] in varies:
-            return None
+            return "no dimension differs" if not varies else "rows differ along the slowest dimension"
         inside = order[min(order.index(d) for d in varies if d in order) :]
         period = math.prod(shape.dims[d] for d in inside)
         size = period * shape.dtype.bytes
-        computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], e.leaves))
-        if size > (LONGEST_BLOCK if computes else SHORT_MOVED):
-            return None
+        computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
+        most = LONGEST_BLOCK if computes else SHORT_MOVED
+        if size > most:
+            return f"rows of {size} bytes, more than {most}"
         whole = LINE // math.gcd(size, LINE)
         together = -(-max(1, BLOCK // size) // whole) * whole
         count = shape.size // period
-        fits = together * size <= LONGEST_BLOCK and 2 * together <= count
-        return RepeatedRows(tuple(inside), period, together, count) if fits else None
+        if together * size > LONGEST_BLOCK or 2 * together > count:
+            return f"{count} rows of {size} bytes, of which a block has {together}"
+        return RepeatedRows(tuple(inside), period, together, count)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         code, dtype = e.code, leaf.shape.dtype
@@ -92,7 +100,7 @@ class RepeatedRows:
         lanes = LINE // dtype.component.bytes
         line = code.loop(size, step=lanes)
         place = code.add(code.multiply(rows.index, period), line.index)
-        _copy(code, block, line.index, leaf.pointer, place, ir.VectorType(part, lanes))
+        _copy(code, block, line.index, leaf.pointer(e), place, ir.VectorType(part, lanes))
         line.close()
         (rest,) = rows.close([code.value(code.add(rows.index, self.together))])
         assert isinstance(rest, ir.Value)
@@ -100,7 +108,7 @@ class RepeatedRows:
 
         first = code.multiply(rest, period)
         last = code.range(0, code.multiply(code.subtract(end, rest), period))
-        _copy(code, block, last.index, leaf.pointer, code.add(first, last.index), part)
+        _copy(code, block, last.index, leaf.pointer(e), code.add(first, last.index), part)
         last.close([])
 
     def _fill(self, e: Elemental, leaf: Leaf, block: Pointer) -> None:
@@ -129,7 +137,7 @@ def _copy(code: Code, source: Pointer, here: IndexValue, target: Pointer, there:
 _MOVES = frozenset({Op.BROADCAST, Op.IOTA, Op.CONSTANT})
 
 
-def _varying(e: Elemental, root: Instruction) -> set[int]:
+def _varying(view: View, root: Instruction) -> set[int]:
     """The dimensions of an array along which its elements may differ."""
     found: set[int] = set()
     start = (root, tuple(range(root.shape.rank)))
@@ -137,9 +145,9 @@ def _varying(e: Elemental, root: Instruction) -> set[int]:
     while stack:
         i, roles = stack.pop()
         following: list[tuple[Instruction, tuple[int, ...]]] = []
-        if i.opcode is Op.BROADCAST and i not in e.leaves:
+        if i.opcode is Op.BROADCAST and i not in view.leaves:
             following = [(i.operands[0], tuple(roles[d] for d in i.dimensions))]
-        elif i.opcode in EMIT and i not in e.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
+        elif i.opcode in EMIT and i not in view.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
             following = [(o, roles if o.shape.rank else ()) for o in i.operands]
         elif i.opcode is Op.IOTA:
             found.add(roles[i.attributes["iota_dimension"]])
@@ -149,3 +157,22 @@ def _varying(e: Elemental, root: Instruction) -> set[int]:
         seen.update(new)
         stack += new
     return found
+
+
+def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    found = RepeatedRows.of(view, results.first) if results.alone else f"{len(results.leaves)} results"
+    return found if isinstance(found, str) else Fit(found, are_whole_rows(results.first, partition))
+
+
+ROWS = Form(
+    "repeated/rows",
+    "Rows that are all alike: computed once, and copied as whole vectors.",
+    fits,
+    lambda e, results, rows, steps: rows.emit(e, results.first, steps),
+    limits(
+        globals(),
+        ENOUGH="bytes of the result",
+        SHORT_MOVED="bytes of a row that is only moved",
+        LONGEST_BLOCK="bytes of a row",
+    ),
+)

@@ -10,17 +10,19 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
 from .elemental import Elemental, ElementRule, Index, Reads, same_order
+from .form import Fit, Form, Results
 from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
-from .loops import nest
+from .loops import Modes, modes_of, nest, writes
 from .memory import constant_array, immediate, is_splat, load
-from .padded_rows import PaddedRows
-from .ranges import Steps
+from .padded_rows import declines
 from .registers import I32, I64, Register
+from .view import View
 
 SHORT_ROW = 8
 """Elements of a row whose interleaved stores LLVM joins to vectors."""
@@ -211,22 +213,20 @@ def _unpad(
     return quotient, conditions
 
 
-def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
+def fits_padded(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    """Parameters: for rows so short that the value of each element is chosen, the modes of loops; else None."""
+    reason = declines(view, results, Op.PAD)
+    if reason:
+        return reason
+    return Fit(modes_of(view, results.shape) if _has_short_rows(results.first) else None, in_steps=partition is None)
+
+
+def write_padded(e: Elemental, results: Results, short: Modes | None, steps: None) -> None:
     """Write the padding value everywhere, then the operand over it."""
-    rows = PaddedRows.of(e, leaf)
-    if rows is not None:
-        rows.emit(e, leaf, steps)
-        return
-    assert steps is None, "the element-by-element rule is for steps"
+    code, leaf = e.code, results.first
     operand, filler = leaf.instruction.operands
-    code = e.code
-    if _has_short_rows(leaf):
-
-        def write(positions: list[IndexValue]) -> None:
-            index = Index.at(code, leaf.shape, positions)
-            leaf.write(e, index, e.value(leaf.instruction, index))
-
-        nest(e, leaf.shape, write)
+    if short is not None:
+        nest(e, leaf.shape, writes(e, results), None, short)
         return
     outside = e.value(filler, e.scalar(filler.shape))
     loop = code.loop(leaf.shape.size)
@@ -254,7 +254,12 @@ def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
         ]
         leaf.write(e, Index.at(code, leaf.shape, moved), value)
 
-    nest(e, inner, copy)
+    nest(e, inner, copy, None, modes_of(e.view, inner))
+
+
+PADDED = Form(
+    "padded/pieces", "A padded array: the padding value everywhere, and the operand over it.", fits_padded, write_padded
+)
 
 
 def _has_short_rows(leaf: Leaf) -> bool:

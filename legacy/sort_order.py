@@ -65,7 +65,7 @@ class KeyOrder:
         """Magnitudes below it, shifted by one bit, compare as 0. A subnormal f16 is compared as a normal f32;
         devices that keep subnormals compare them as they are.
         """
-        kept = e.code.strict or e.code.by_element or self.dtype is DType.F16
+        kept = e.view.strict or e.view.by_element or self.dtype is DType.F16
         return 1 if kept else 2 << OWN_BITS[self.dtype].mantissa
 
 

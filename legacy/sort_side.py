@@ -76,15 +76,19 @@ class Tile:
         return None
 
 
-def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile | None:
-    """The tile for a sort's rows; None if they are too long or too few, or elements are no single numbers."""
+def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile | str:
+    """The tile for a sort's rows; or why they have none."""
     shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
     length = shapes[0].dims[dimension]
-    if not 2 <= length <= LONGEST or any(shape.dtype.is_complex for shape in shapes):
-        return None
-    if math.prod(shapes[0].dims) < LEAST_ROWS * length:
-        return None
-    return Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
+    if not 2 <= length <= LONGEST:
+        return f"rows of {length} elements, not 2 to {LONGEST}"
+    if any(shape.dtype.is_complex for shape in shapes):
+        return "complex numbers go along with the keys"
+    rows = math.prod(shapes[0].dims) // length
+    if rows < LEAST_ROWS:
+        return f"{rows} rows, fewer than {LEAST_ROWS}"
+    found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
+    return found or f"{room} bytes of scratch memory hold no row"
 
 
 class SideBySide:

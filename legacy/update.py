@@ -5,23 +5,32 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .elemental import Elemental, Index
+from .form import Fit, Form, Results
 from .linear import is_linear
 from .memory import Pointer, store
 from .ranges import Steps, elements, loops_over
 from .shape import clamped_start
+from .view import View
+
+
+def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
+    """Parameters: whether the operand has to be copied."""
+    if not results.alone or not is_update(results.root):
+        return "no dynamic-update-slice is the only result"
+    held = view.leaves.get(results.root.operands[0])
+    return Fit(not (results.first.in_place and held == results.first.argument), in_steps=False)
 
 
 def is_update(instruction: Instruction) -> bool:
     return instruction.opcode is Op.DYNAMIC_UPDATE_SLICE
 
 
-def emit_update(e: Elemental, instruction: Instruction, pointer: Pointer, in_place: bool) -> None:
-    """in_place: an operand of the kernel has the same memory as the result."""
-    code, shape = e.code, instruction.shape
-    operand, update, *starts = instruction.operands
-    held = e.leaves.get(operand)
-    if not (in_place and held is not None and held.value is pointer.value):
+def emit_update(e: Elemental, results: Results, copies: bool, steps: Steps | None) -> None:
+    code, instruction, pointer = e.code, results.root, results.first.pointer(e)
+    shape, (operand, update, *starts) = instruction.shape, instruction.operands
+    if copies:
         copy_operand(e, operand, shape, pointer)
     if update.shape.size == 0:
         return
@@ -54,3 +63,8 @@ def copy_operand(
     with loops_over(code, steps, inside, shape.dims, list(reversed(shape.minor_to_major))) as positions:
         value = e.value(operand, Index.at(code, operand.shape, positions))
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
+
+
+IN_PLACE = Form(
+    "update/in_place", "A slice is written over an operand, which need not move if it is in place.", fits, emit_update
+)
