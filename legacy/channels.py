@@ -12,11 +12,10 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, Unroll
 from .crossings import crossings_of
 from .elemental import Elemental
-from .form import limits
+from .form import needs
 from .leaf import Leaf
 from .ranges import Steps, loops_over
 from .registers import I32
@@ -33,8 +32,6 @@ WHOLE, BYTES, PART = 512, 2, 16
 bytes.
 """
 
-LIMITS = limits(globals(), MOST_CHANNELS="channels", ENOUGH="elements of the result")
-
 
 @dataclass(frozen=True, slots=True)
 class Channels:
@@ -50,14 +47,15 @@ class Channels:
     lanes: int
 
     @staticmethod
-    def of(view: View, root: Instruction, shape: Shape) -> Channels | str:
-        """Of a root that only moves elements; or why it has none."""
+    def of(view: View, root: Instruction, shape: Shape) -> Channels:
+        """Of a root that only moves elements. Raises Unfit."""
         dtype = shape.dtype
-        if shape.size < ENOUGH or view.by_element or dtype is DType.PRED or not 8 <= dtype.bits <= 64:
-            return f"{shape.size} elements of {dtype.value}, fewer than {ENOUGH} or no numbers of 8 to 64 bits"
+        needs(shape.size >= ENOUGH, f"{shape.size} elements, fewer than {ENOUGH}")
+        needs(not view.by_element, "for a device")
+        needs(dtype is not DType.PRED and 8 <= dtype.bits <= 64, f"{dtype.value} has not 8 to 64 bits")
         found = crossings_of(view, root, ENOUGH)
-        if len(found) != 1 or not found[0].exact or found[0].leaf.shape.size != shape.size:
-            return "not all elements of one array"
+        whole = len(found) == 1 and found[0].exact and found[0].leaf.shape.size == shape.size
+        needs(whole, "not all elements of one array are moved")
         leaf, roles = found[0].leaf, found[0].roles
         strides = {role: leaf.shape.strides[d] for d, role in enumerate(roles) if leaf.shape.dims[d] != 1}
         order = [d for d in shape.minor_to_major if shape.dims[d] != 1]
@@ -67,14 +65,12 @@ class Channels:
         planes = next((d for d in order if strides[d] == 1), None)
         lanes = view.vector_bits // 8 if view.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
         lanes //= dtype.bytes
-        if planes is None or shape.dims[planes] != count or not 2 <= count <= MOST_CHANNELS or pixels < 2 * lanes:
-            return f"{count} channels of {pixels} pixels: 2 to {MOST_CHANNELS} of at least {2 * lanes} pixels fit"
+        needs(planes is not None and shape.dims[planes] == count, f"{count} elements are between those of a plane")
+        assert planes is not None
+        needs(2 <= count <= MOST_CHANNELS, f"{count} channels, not 2 to {MOST_CHANNELS}")
+        needs(pixels >= 2 * lanes, f"{pixels} pixels, fewer than {2 * lanes}")
         outer = tuple((d, strides[d]) for d in reversed(order) if d != planes)
         return Channels(leaf, outer, count, pixels, shape.strides[planes], lanes)
-
-    def takes(self, partition: Partition | None) -> bool:
-        """Whether the steps number dimensions around the planes only."""
-        return partition is None or {*partition.dimensions} <= {d for d, _ in self.outer}
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         result, shape = leaf.pointer(e), leaf.shape

@@ -10,12 +10,11 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from . import sum_run
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
 from .fetch import streams_of
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import write_all
 from .memory import address
 from .partial import LINE_BYTES
@@ -87,46 +86,35 @@ class ColumnRun:
     ahead: bool
 
     @staticmethod
-    def of(view: View, reduction: Instruction) -> ColumnRun | str:
+    def of(view: View, reduction: Instruction) -> ColumnRun:
+        """Raises Unfit."""
         operand, simple, reduced = reduction.operands[0], simple_op(reduction.called()[0]), sorted(reduction.dimensions)
         shape, source = operand.shape, source_of(operand, view.leaves)
-        if simple is None or simple.opcode is not Op.ADD or shape.dtype not in (DType.F32, DType.F64):
-            return "no sum of f32 or f64"
-        if reduced != list(range(reduced[0], reduced[-1] + 1)) or not shape.is_row_major:
-            return "rows do not follow each other in memory"
+        is_sum = simple is not None and simple.opcode is Op.ADD and shape.dtype in (DType.F32, DType.F64)
+        needs(is_sum, "no sum of f32 or f64")
+        follows = reduced == list(range(reduced[0], reduced[-1] + 1)) and shape.is_row_major
+        needs(follows and reduction.shape.is_row_major, "rows do not follow each other in memory")
         columns = tuple(range(reduced[-1] + 1, shape.rank))
         width, most = math.prod(shape.dims[d] for d in columns), LINE_BYTES // shape.dtype.bytes
-        if width & (width - 1) or not 1 < width <= most or not reduction.shape.is_row_major:
-            return f"{width} columns are no power of two up to {most}"
+        needs(width & (width - 1) == 0 and 1 < width <= most, f"{width} columns are no power of two up to {most}")
         rows = math.prod(shape.dims[d] for d in reduced)
         if source is None or not is_run(view, rows * width):
-            return f"no array in memory has runs of {rows * width} elements, {SHORTEST} to {LONGEST}"
+            raise Unfit(f"no array in memory has runs of {rows * width} elements, {SHORTEST} to {LONGEST}")
         return ColumnRun(source, reduced[0], rows, columns, width, bool(streams_of(view, [operand], shape)))
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    if view.by_element or not results.products or results.products[0].opcode is not Op.REDUCE:
-        return "no reductions over columns"
-    if len(results.products) > 1:
-        return f"{len(results.products)} reductions over the same columns"
-    found = ColumnRun.of(view, results.products[0])
-    if isinstance(found, str) or (partition is not None and any(d >= found.outer for d in partition.dimensions)):
-        return found if isinstance(found, str) else "steps number columns"
-    return Fit(found, own=results.products, shares=True, walks=False)
-
-
-def emit(e: Elemental, results: Results, run: ColumnRun, steps: Steps | None) -> None:
+def emit(e: Elemental, results: Results, given: ColumnRun, steps: Steps | None) -> None:
     """Emit the sum, each result followed by what depends on it, with its value bound."""
     code, (reduction,) = e.code, results.products
     (operand, init), inside = reduction.operands, () if steps is None else steps.dimensions
-    dtype, dims, outer = operand.shape.dtype, operand.shape.dims, range(run.outer)
+    dtype, dims, outer = operand.shape.dtype, operand.shape.dims, range(given.outer)
     start = e.value(init, e.scalar(init.shape))
-    helper = SumRun(Term.ELEMENT, dtype, run.ahead, run.width)
+    helper = SumRun(Term.ELEMENT, dtype, given.ahead, given.width)
     with loops_over(code, steps, inside, dims, outer, Unroll.NEVER) as places:
         first = code.weighted_sum([places[d] for d in outer], [operand.shape.strides[d] for d in outer])
-        sums = helper.call_into(code, [address(code, e.leaves[run.source], dtype, first)], run.rows * run.width)
-        column = code.loop(run.width)
-        sizes = [dims[d] for d in run.columns]
+        sums = helper.call_into(code, [address(code, e.leaves[given.source], dtype, first)], given.rows * given.width)
+        column = code.loop(given.width)
+        sizes = [dims[d] for d in given.columns]
         positions: list[IndexValue] = [places[d] for d in outer]
         positions += code.split(column.index, sizes, list(reversed(range(len(sizes)))))
         index = Index.at(code, reduction.shape, positions)
@@ -136,10 +124,11 @@ def emit(e: Elemental, results: Results, run: ColumnRun, steps: Steps | None) ->
         column.close()
 
 
-RUN = Form(
-    "reduce/run",
-    "Sums of a few columns whose rows follow each other in memory: one run, by a function that kernels share.",
-    fits,
-    emit,
-    limits(vars(sum_run), SHORTEST="elements of a run", LONGEST="elements of a run"),
-)
+@form("reduce/run", emit, sum_run, SHORTEST="elements of a run", LONGEST="elements of a run")
+def run(task: Task) -> Fit:
+    """Sums of a few columns whose rows follow each other in memory: one run, by a function that kernels share."""
+    first, products = task.product(Op.REDUCE), task.results.products
+    needs(len(products) == 1, f"{len(products)} reductions over the same columns")
+    found = ColumnRun.of(task.view, first)
+    needs(all(d < found.outer for d in task.numbered), "steps number columns")
+    return Fit(found, own=products, shares=True)

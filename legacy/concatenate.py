@@ -10,16 +10,15 @@ from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .crossings import fastest_dimension
 from .elemental import Elemental, Index, Reads, same_order
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form, needs
 from .graph import walk
 from .leaf import Leaf
 from .linear import is_linear
 from .loops import Modes, modes_of, nest
-from .padded_rows import declines
+from .padded_rows import must_be_only
 from .ranges import Steps, elements
 from .registers import I64, Register, flatten, unflatten
 from .view import View
@@ -134,20 +133,6 @@ def picked(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return found
 
 
-def fits_pieces(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Steps may be of dimensions that all operands share. Parameters: for each operand the modes of its loops."""
-    reason = declines(view, results, Op.CONCATENATE)
-    if reason:
-        return reason
-    leaf = results.first
-    shapes = [Shape(o.shape.dtype, o.shape.dims, leaf.shape.layout) for o in leaf.instruction.operands]
-    return Fit(tuple(modes_of(view, shape) for shape in shapes), _shares(leaf, partition))
-
-
-def _shares(leaf: Leaf, partition: Partition | None) -> bool:
-    return partition is None or leaf.instruction.dimensions[0] not in partition.dimensions
-
-
 def write_pieces(e: Elemental, results: Results, modes: Sequence[Modes], steps: Steps | None) -> None:
     """Write each operand, or some steps of each, to its part of the result."""
     leaf, start = results.first, 0
@@ -167,33 +152,18 @@ def write_pieces(e: Elemental, results: Results, modes: Sequence[Modes], steps: 
         start += operand.shape.dims[axis]
 
 
-def fits_abreast(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Parameters: the modes of loops over lines; None for one loop over all of them, whatever their dimensions: one
-    over a short dimension would fill no vectors.
-    """
-    reason = declines(view, results, Op.CONCATENATE) or _is_not_abreast(view, results.first)
-    if reason:
-        return reason
-    leaf, operands = results.first, results.root.operands
-    rows = _lines(leaf)
-    long = rows.size >= MANY_LINES and sum(1 for _ in walk(operands, view.leaves)) >= LONG_CHAIN
-    along = not long and all(_is_along(view, operand, leaf.shape) for operand in operands)
-    return Fit(None if along else modes_of(view, rows, long=long), _shares(leaf, partition))
-
-
-def _is_not_abreast(view: View, leaf: Leaf) -> str:
-    """Why not all operands have few neighbours in memory; nothing if they have. There is a copy of an operand's code
-    for each of its own.
+def _must_be_abreast(view: View, leaf: Leaf) -> None:
+    """Raises Unfit if not all operands have few neighbours in memory. There is a copy of an operand's code for each of
+    its own.
     """
     axis = leaf.instruction.dimensions[0]
-    width = leaf.shape.dims[axis]
-    if fastest_dimension(leaf.shape) != axis or width > ABREAST:
-        return f"a line has {width} elements, more than {ABREAST}, or they are not neighbours"
-    if width * leaf.shape.dtype.bytes > ROW_BYTES:
-        return f"a line has {width * leaf.shape.dtype.bytes} bytes, more than {ROW_BYTES}"
+    width, size = leaf.shape.dims[axis], leaf.shape.dims[axis] * leaf.shape.dtype.bytes
+    needs(fastest_dimension(leaf.shape) == axis, "neighbours are of one operand")
+    needs(width <= ABREAST, f"a line has {width} elements, more than {ABREAST}")
+    needs(size <= ROW_BYTES, f"a line has {size} bytes, more than {ROW_BYTES}")
     copied = [operand for operand in leaf.instruction.operands if operand.shape.dims[axis] > 1]
-    long = next((i for i in walk(copied, view.leaves) if i.opcode in _LONG), None)
-    return "" if long is None else f"several neighbours each take {long.opcode.value}"
+    for i in walk(copied, view.leaves):
+        needs(i.opcode not in _LONG, f"several neighbours each take {i.opcode.value}")
 
 
 def _lines(leaf: Leaf) -> Shape:
@@ -248,13 +218,37 @@ def _write_along(e: Elemental, leaf: Leaf, axis: int, count: int, steps: Steps |
             leaf.write(e, Index.flat(code, leaf.shape, code.add(code.multiply(line, width), place)), value)
 
 
-FORMS = (
-    Form(
-        "concatenate/abreast",
-        "Lines of a few neighbours, one or more of each operand: all are written together.",
-        fits_abreast,
-        write_abreast,
-        limits(globals(), ABREAST="elements of a line", ROW_BYTES="bytes of a line"),
-    ),
-    Form("concatenate/pieces", "Any operands: one after the other.", fits_pieces, write_pieces),
-)
+def _in_steps(task: Task) -> bool:
+    """Steps may be of dimensions that all operands share."""
+    return task.results.root.dimensions[0] not in task.numbered
+
+
+@form("concatenate/abreast", write_abreast, ABREAST="elements of a line", ROW_BYTES="bytes of a line")
+def abreast(task: Task) -> Fit:
+    """Lines of a few neighbours, one or more of each operand: all are written together.
+
+    Parameters: the modes of loops over lines; None for one loop over all of them, whatever their dimensions: one over a
+    short dimension would fill no vectors.
+    """
+    must_be_only(task, Op.CONCATENATE)
+    view, leaf, operands = task.view, task.results.first, task.results.root.operands
+    _must_be_abreast(view, leaf)
+    rows = _lines(leaf)
+    long = rows.size >= MANY_LINES and sum(1 for _ in walk(operands, view.leaves)) >= LONG_CHAIN
+    along = not long and all(_is_along(view, operand, leaf.shape) for operand in operands)
+    return Fit(None if along else modes_of(view, rows, long=long), _in_steps(task))
+
+
+@form("concatenate/pieces", write_pieces)
+def pieces(task: Task) -> Fit:
+    """Any operands: one after the other.
+
+    Parameters: for each operand the modes of its loops.
+    """
+    must_be_only(task, Op.CONCATENATE)
+    layout, operands = task.results.shape.layout, task.results.root.operands
+    shapes = [Shape(o.shape.dtype, o.shape.dims, layout) for o in operands]
+    return Fit(tuple(modes_of(task.view, shape) for shape in shapes), _in_steps(task))
+
+
+FORMS = (abreast, pieces)

@@ -6,26 +6,23 @@ integers wrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from ..codegen.forms import Limit
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from . import convolution_channels, convolution_columns, convolution_depth, convolution_held
 from .builder import IndexValue
 from .convert import convert
-from .convolution_channels import Channels, channels
-from .convolution_columns import Blocks, Columns, columns, is_zero
-from .convolution_depth import Deep, deep, features_in_steps
+from .convolution_channels import Channels, width_of
+from .convolution_columns import Blocks, Columns, across_role, column_role, is_zero
+from .convolution_depth import Deep, features_in_steps, must_be_deep
 from .convolution_held import Held, holding
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form, needs
 from .partial import TERMS, Level, PartialSums, added, levels_of
-from .ranges import columns_fit
+from .ranges import Steps, columns_fit
 from .reduce_columns import BLOCK
-from .view import View
 from .windows import OUT, SPATIAL, Convolution
 
 
@@ -71,66 +68,80 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution}
 
 
-def _form(
-    name: str,
-    why: str,
-    kind: type[Columns],
-    blocks_of: Callable[[View, Results, Sequence[int]], Blocks | str],
-    bounds: tuple[Limit, ...],
-) -> Form:
-    """blocks_of: the blocks of a convolution, or why they do not fit; the last argument: roles that steps number."""
-
-    def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-        root = results.products[0] if results.products and not view.by_element else None
-        if root is None or root.opcode is not Op.CONVOLUTION:
-            return "no convolution"
-        c, dimensions = Convolution.of(root), () if partition is None else partition.dimensions
-        inside = [role for d in dimensions if (role := c.role_of(d)) is not None]
-        found = blocks_of(view, results, inside)
-        if isinstance(found, str):
-            return found
-        in_steps = len(inside) == len(dimensions) and found.across not in inside
-        if partition is not None and in_steps and kind is Deep:
-            in_steps = OUT not in inside or features_in_steps(view, root, inside, partition)
-        elif partition is not None and in_steps:
-            in_steps = columns_fit(partition, inside, found.column, c.sizes[found.column], BLOCK)
-        return Fit(found, in_steps, (root,), shares=found.calls)
-
-    return Form(name, why, fits, lambda e, results, blocks, steps: kind(e, results, blocks).emit(steps), bounds)
+def _emit(kind: type[Columns]) -> Callable[[Elemental, Results, Blocks, Steps | None], None]:
+    return lambda e, results, blocks, steps: kind(e, results, blocks).emit(steps)
 
 
-FORMS = (
-    _form(
-        "convolution/deep",
-        "Input features are neighbours in both operands: vectors along the depth, by a function that kernels share.",
-        Deep,
-        deep,
-        limits(
-            vars(convolution_depth),
-            LARGE="multiplications",
-            SHORTEST="neighbours in both operands",
-            MOST_FEATURES="output features that are neighbours",
-        ),
-    ),
-    _form(
-        "convolution/channels",
-        "Depthwise: a few positions and all channels of a block, by a function that kernels share.",
-        Channels,
-        channels,
-        limits(vars(convolution_channels), CALLED="multiply-adds of vectors in a tile", COLUMN_TERMS="terms of a sum"),
-    ),
-    _form(
-        "convolution/held",
-        "Output features are neighbours: sums of a few positions stay in vector registers.",
-        Held,
-        holding,
-        limits(vars(convolution_held), LEAST_BYTES="bytes of a vector", PANEL="bytes of a copied block"),
-    ),
-    _form(
-        "convolution/columns",
-        "Neighbours of any role: blocks of columns, whose sums are on the stack.",
-        Columns,
-        lambda view, results, inside: columns(results.products[0]),
-        limits(vars(convolution_columns), NEAR="elements between neighbours in the operands"),
-    ),
+def _task(task: Task) -> tuple[Instruction, list[int]]:
+    """(The convolution, the roles that the steps number). Raises Unfit."""
+    root = task.product(Op.CONVOLUTION)
+    c = Convolution.of(root)
+    return root, [role for d in task.numbered if (role := c.role_of(d)) is not None]
+
+
+def _fit(task: Task, blocks: Blocks, in_steps: bool = True) -> Fit:
+    """Steps must not number what is across the columns."""
+    root, inside = _task(task)
+    apart = len(inside) == len(task.numbered) and blocks.across not in inside
+    return Fit(blocks, apart and in_steps, (root,), shares=blocks.calls)
+
+
+@form(
+    "convolution/deep",
+    _emit(Deep),
+    convolution_depth,
+    LARGE="multiplications",
+    SHORTEST="neighbours in both operands",
+    MOST_FEATURES="output features that are neighbours",
 )
+def deep(task: Task) -> Fit:
+    """Input features are neighbours in both operands: vectors along the depth, by a function that kernels share."""
+    root, inside = _task(task)
+    must_be_deep(task.view, root)
+    steps = task.partition is None or OUT not in inside or features_in_steps(task.view, root, inside, task.partition)
+    return _fit(task, Blocks(OUT, across_role(root, OUT)), steps)
+
+
+def _column(task: Task) -> int:
+    """The role of the columns, which no step numbers."""
+    root, inside = _task(task)
+    column = column_role(root)
+    needs(column not in inside, "steps number columns")
+    return column
+
+
+@form(
+    "convolution/channels",
+    _emit(Channels),
+    convolution_channels,
+    CALLED="multiply-adds of vectors in a tile",
+    COLUMN_TERMS="terms of a sum",
+)
+def channels(task: Task) -> Fit:
+    """Depthwise: a few positions and all channels of a block, by a function that kernels share."""
+    root, column = task.product(Op.CONVOLUTION), _column(task)
+    return _fit(task, Blocks(column, across_role(root, column), width_of(task.view, root, column)))
+
+
+@form(
+    "convolution/held",
+    _emit(Held),
+    convolution_held,
+    LEAST_BYTES="bytes of a vector",
+    PANEL="bytes of a copied block",
+)
+def held(task: Task) -> Fit:
+    """Output features are neighbours: sums of a few positions stay in vector registers."""
+    return _fit(task, holding(task.view, task.results, _column(task)))
+
+
+@form("convolution/columns", _emit(Columns), convolution_columns, NEAR="elements between neighbours in the operands")
+def columns(task: Task) -> Fit:
+    """Neighbours of any role: blocks of columns, whose sums are on the stack."""
+    root, inside = _task(task)
+    column = column_role(root)
+    fits = columns_fit(task.partition, inside, column, Convolution.of(root).sizes[column], BLOCK)
+    return _fit(task, Blocks(column, across_role(root, column)), fits)
+
+
+FORMS = (deep, channels, held, columns)

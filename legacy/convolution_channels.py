@@ -16,12 +16,12 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, column_role
+from .convolution_columns import LARGE, Columns, Part, across_role
 from .convolution_held import FACTORS, Held, Weights
 from .convolution_micro import Dimension, Vectors
 from .dot import COLUMN_TERMS, accumulator_dtype
 from .elemental import Index
-from .form import Results
+from .form import needs
 from .helper import call, declared
 from .partial import Level
 from .ranges import Steps, column_blocks
@@ -172,33 +172,27 @@ def tile_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
     return *TILES[SHORT if last.window <= SHORT else LONG], last.window
 
 
-def channels(view: View, results: Results, inside: Sequence[int]) -> Blocks | str:
-    (instruction,) = results.products
-    column = column_role(instruction)
-    if column is None or column in inside:
-        return "no columns" if column is None else "steps number columns"
-    width = width_of(view, instruction, column)
-    return width if isinstance(width, str) else Blocks(column, across_role(instruction, column), width)
-
-
-def width_of(view: View, instruction: Instruction, column: int) -> int | str:
-    """The channels whose sums are in registers together; or why the function does not compute a convolution's sums."""
+def width_of(view: View, instruction: Instruction, column: int) -> int:
+    """The channels whose sums are in registers together. Raises Unfit if the function does not compute a convolution's
+    sums.
+    """
     c, dtype = Convolution.of(instruction), accumulator_dtype(instruction)
     _, left, right = c.strides(instruction)
     near = column == GROUP and not c.by_batch and c.ins == c.outs == left[GROUP] == right[GROUP] == 1
-    if not near or dtype not in (DType.F32, DType.F64) or not instruction.shape.dtype.is_float:
-        return "groups of one feature are no neighbours" if not near else f"sums of {dtype.value}, not of f32 or f64"
-    if any(o not in view.leaves or o.shape.dtype not in FACTORS for o in instruction.operands[:2]):
-        return "an operand is computed, or has no floats"
+    needs(near, "neighbours are no groups of one feature")
+    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
+    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
+    stored = all(o in view.leaves and o.shape.dtype in FACTORS for o in instruction.operands[:2])
+    needs(stored, "an operand is computed, or has no floats")
     lanes = max(view.vector_bits, 128) // dtype.bits
     positions, vectors, _ = tile_of(c, across_role(instruction, column))
     width = vectors * lanes if c.groups % (vectors * lanes) == 0 else lanes
     products = min(c.groups, BLOCK) // lanes * positions * math.prod(-(-axis.window // axis.holes) for axis in c.axes)
-    if c.groups % width or BLOCK % width:
-        return f"{c.groups} channels are no multiple of {width}"
-    if c.products < LARGE or products < CALLED:
-        return f"{c.products} multiplications, {products} of a tile; fewer than {LARGE} or {CALLED}"
-    return width if view.strict or c.terms <= COLUMN_TERMS else f"{c.terms} terms of a sum, more than {COLUMN_TERMS}"
+    needs(c.groups % width == 0 and BLOCK % width == 0, f"{c.groups} channels are no multiple of {width}")
+    needs(c.products >= LARGE, f"{c.products} multiplications, fewer than {LARGE}")
+    needs(products >= CALLED, f"{products} multiply-adds of vectors in a tile, fewer than {CALLED}")
+    needs(view.strict or c.terms <= COLUMN_TERMS, f"{c.terms} terms of a sum, more than {COLUMN_TERMS}")
+    return width
 
 
 class Channels(Held):

@@ -18,7 +18,7 @@ from .builder import IndexValue, Loop, Once, Range, Unroll, over_columns
 from .convert import convert
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, Index
-from .form import Results
+from .form import Results, Unfit, needs
 from .leaf import write_all
 from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
@@ -47,18 +47,20 @@ def is_zero(c: Convolution) -> bool:
     return c.ins == 0 or any(a.window == 0 or a.size == 0 for a in c.axes)
 
 
-def column_role(instruction: Instruction) -> int | None:
-    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near."""
+def column_role(instruction: Instruction) -> int:
+    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near.
+
+    Raises Unfit if there is none.
+    """
     c = Convolution.of(instruction)
-    if is_zero(c):
-        return None
+    needs(not is_zero(c), "sums have no terms")
     out, left, right = c.strides(instruction)
     near = [r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= NEAR and right[r] <= NEAR]
     for least in (8, 2):
         long = [r for r in near if c.sizes[r] >= least]
         if long:
             return min(long, key=out.__getitem__)
-    return None
+    raise Unfit(f"no neighbours in the result are at most {NEAR} elements apart in both operands")
 
 
 def across_role(instruction: Instruction, column: int) -> int | None:
@@ -102,13 +104,6 @@ class Blocks:
     across: int | None
     form: Any = None
     calls: bool = False
-
-
-def columns(instruction: Instruction) -> Blocks | str:
-    column = column_role(instruction)
-    if column is None:
-        return f"no neighbours in the result are at most {NEAR} elements apart in both operands"
-    return Blocks(column, across_role(instruction, column))
 
 
 @dataclass(eq=False)

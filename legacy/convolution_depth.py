@@ -15,12 +15,12 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, is_zero
+from .convolution_columns import LARGE, Columns, Part, is_zero
 from .convolution_held import FACTORS, TERMS, Held, Weights, first_held
 from .convolution_micro import Dimension, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
-from .form import Results
+from .form import needs
 from .helper import call, declared
 from .ranges import Steps, block_of, blocks, loops_over
 from .registers import I32, I64, POINTER, memory_type, splat
@@ -37,33 +37,26 @@ SUMS = 24
 """Vectors of sums of a tile at most, where there are registers for more."""
 
 
-def deep(view: View, results: Results, inside: Sequence[int]) -> Blocks | str:
-    (instruction,) = results.products
-    reason = _declines(view, instruction)
-    return reason or Blocks(OUT, across_role(instruction, OUT))
-
-
-def _declines(view: View, instruction: Instruction) -> str:
-    """Why the function does not compute a convolution's products; nothing if it does."""
+def must_be_deep(view: View, instruction: Instruction) -> None:
+    """Raises Unfit if the function does not compute a convolution's products."""
     c, dtype, operands = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[:2]
-    if is_zero(c) or view.strict or c.by_batch:
-        return "no terms" if is_zero(c) else "sums are strict" if view.strict else "groups are of batches"
-    if dtype not in (DType.F32, DType.F64) or not instruction.shape.dtype.is_float:
-        return f"sums of {dtype.value}, not of f32 or f64"
-    if c.products < LARGE:
-        return f"{c.products} multiplications, fewer than {LARGE}"
-    if any(o not in view.leaves or o.shape.dtype not in FACTORS for o in operands):
-        return "an operand is computed, or has no floats"
+    needs(not is_zero(c), "sums have no terms")
+    needs(not view.strict, "sums are strict")
+    needs(not c.by_batch, "groups are of batches")
+    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
+    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
+    needs(c.products >= LARGE, f"{c.products} multiplications, fewer than {LARGE}")
+    stored = all(o in view.leaves and o.shape.dtype in FACTORS for o in operands)
+    needs(stored, "an operand is computed, or has no floats")
     left, right = (o.shape.strides for o in operands)
-    near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1
-    if not near or c.ins == 1 or neighbours(instruction) < SHORTEST:
-        return f"input features are no {SHORTEST} neighbours in both operands"
-    if c.outs > MOST_FEATURES and right[c.dims.kernel_output_feature] == 1:
-        return f"{c.outs} output features are neighbours, more than {MOST_FEATURES}"
+    near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1 and c.ins > 1
+    count = neighbours(instruction) if near else 1
+    needs(count >= SHORTEST, f"{count} neighbours in both operands, fewer than {SHORTEST}")
+    adjacent = c.outs > MOST_FEATURES and right[c.dims.kernel_output_feature] == 1
+    needs(not adjacent, f"{c.outs} output features are neighbours, more than {MOST_FEATURES}")
     # Only registers of 512 bits have masks for elements of 16.
     whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
-    same = all(o.shape.dtype is dtype for o in operands)
-    return "" if whole or same else f"{c.ins} narrow input features are no whole vectors"
+    needs(whole or all(o.shape.dtype is dtype for o in operands), f"{c.ins} narrow features are no whole vectors")
 
 
 def neighbours(instruction: Instruction) -> int:

@@ -18,12 +18,12 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .convert import convert
-from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, column_role
+from .convolution_columns import LARGE, Blocks, Columns, Part, across_role
 from .convolution_micro import Dimension, Micro, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
 from .elemental import Elemental, Index
-from .form import Results
+from .form import Results, needs
 from .lanewise import Lanewise
 from .memory import Pointer, address
 from .partial import OUTSIDE, UNBOUNDED, Level, levels_of
@@ -96,19 +96,14 @@ class Holding:
     behind: Lanewise | None
 
 
-def holding(view: View, results: Results, inside: Sequence[int]) -> Blocks | str:
+def holding(view: View, results: Results, column: int) -> Blocks:
+    """Raises Unfit."""
     (instruction,) = results.products
-    c, column = Convolution.of(instruction), column_role(instruction)
-    if column is None or column in inside:
-        return "no columns" if column is None else "steps number columns"
-    grid = grid_of(view, instruction, column)
-    if isinstance(grid, str):
-        return grid
+    c, grid = Convolution.of(instruction), grid_of(view, instruction, column)
     held = first_held(c, UNBOUNDED if view.strict else TERMS)
     each = c.ins if view.strict else features_of(c.ins)
     copied = is_copied(instruction, accumulator_dtype(instruction))
-    behind = Lanewise.of(view, results)
-    found = Holding(grid, held, each, held > 0 or each < c.ins, copied, behind)
+    found = Holding(grid, held, each, held > 0 or each < c.ins, copied, Lanewise.of(view, results))
     across = across_role(instruction, column)
     return Blocks(column, across, found, _calls(view, instruction, across, found))
 
@@ -137,26 +132,24 @@ def inside_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
     return *axis.between(), axis.period
 
 
-def grid_of(view: View, instruction: Instruction, column: int) -> Grid | str:
-    """The vectors of a convolution's tiles; or why its sums are not held in registers."""
+def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
+    """The vectors of a convolution's tiles. Raises Unfit if its sums are not held in registers."""
     c, dtype, weights = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[1]
-    fits = dtype in (DType.F32, DType.F64) and weights.shape.dtype in FACTORS and weights in view.leaves
-    if column != OUT or not fits or not instruction.shape.dtype.is_float:
-        return f"sums of {dtype.value} are no floats of weights in memory, or neighbours are no output features"
-    if c.strides(instruction)[2][OUT] != 1:
-        return f"output features are {c.strides(instruction)[2][OUT]} elements apart in the weights"
+    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
+    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
+    needs(weights.shape.dtype in FACTORS and weights in view.leaves, "weights are computed, or no floats")
+    apart = c.strides(instruction)[2][OUT]
+    needs(column == OUT and apart == 1, f"neighbours are no output features, or {apart} elements apart in the weights")
     lanes = max(view.vector_bits, 128) // dtype.bits
     whole, rest = divmod(c.outs, lanes)
     short = is_short(rest, dtype)
-    if short and not whole:
-        return f"{c.outs} features fill no vector of {LEAST_BYTES} bytes"
+    needs(whole or not short, f"{c.outs} features fill no vector of {LEAST_BYTES} bytes")
     preferred = (4, 3, 2) if registers(view.vector_bits) > 16 else (2, 3)
     if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
     if is_copied(instruction, dtype):
         preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= PANEL)
-        if not preferred:
-            return f"a copied block of {c.terms} terms has more than {PANEL} bytes"
+        needs(preferred, f"a copied block of {c.terms} terms has more than {PANEL} bytes")
     even = [n for n in preferred if whole % n == 0]
     few = [n for n in preferred if n <= whole]
     return Grid(lanes, lanes * next(iter(even or few), 1))

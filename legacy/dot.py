@@ -13,14 +13,13 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from . import complex_math
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, ElementRule, Index, Reads
 from .fetch import streams_of
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form
 from .leaf import write_all
 from .loops import MASKING
 from .loops import NARROW as NARROW_BYTES
@@ -264,28 +263,10 @@ class DotColumns:
     most: int
 
 
-def dot_of(view: View, results: Results) -> Instruction | None:
-    """The dot that results depend on, if it is computed in blocks."""
-    found = results.products[0] if results.products and not view.by_element else None
-    return found if found is not None and found.opcode is Op.DOT else None
-
-
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    root = dot_of(view, results)
-    if root is None:
-        return "no dot"
-    column, most = column_dimension(root), columns_of(root)
-    if column is None:
-        return f"no dimension of at least {SHORTEST_COLUMNS} is the fastest of an operand and of the result"
-    size = root.shape.dims[column]
-    in_steps = partition is None or columns_fit(partition, partition.dimensions, column, size, most)
-    return Fit(DotColumns(column, most), in_steps, (root,))
-
-
-def emit_column_dot(e: Elemental, results: Results, columns: DotColumns, steps: Steps | None = None) -> None:
+def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: Steps | None = None) -> None:
     """For each block of columns: compute the sums on the stack, then all results per element, with its value bound."""
     code, (instruction,) = e.code, results.products
-    result, column, most = instruction.shape, columns.column, columns.most
+    result, column, most = instruction.shape, given.column, given.most
     dtype = accumulator_dtype(instruction)
     sums = PartialArrays(code, [first_sum(instruction)], min(most, result.dims[column]))
     order = [d for d in reversed(result.minor_to_major) if d != column]
@@ -334,10 +315,12 @@ def _accumulate(
         loop.close()
 
 
-COLUMNS = Form(
-    "dot/columns",
-    "Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack.",
-    fits,
-    emit_column_dot,
-    limits(globals(), SHORTEST_COLUMNS="columns"),
-)
+@form("dot/columns", emit_column_dot, SHORTEST_COLUMNS="columns")
+def columns(task: Task) -> Fit:
+    """Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack."""
+    root = task.product(Op.DOT)
+    column, most = column_dimension(root), columns_of(root)
+    if column is None:
+        raise Unfit(f"no dimension of at least {SHORTEST_COLUMNS} is the fastest of an operand and of the result")
+    in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
+    return Fit(DotColumns(column, most), in_steps, (root,))

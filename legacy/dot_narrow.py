@@ -11,16 +11,16 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
-from ..planning.partition import Partition
 from .builder import IndexValue, Once, Unroll
-from .dot import accumulator_dtype, dot_of, rounded
+from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_micro import FLOATS, Narrow, PackColumns, height_of, pitch_of
 from .dot_pairs import PARTS
 from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, registers, sides_of
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import write_all
 from .loops import parts
 from .memory import Pointer, address, load, store
@@ -84,33 +84,17 @@ class NarrowProblem:
         return self.depth * self.parts
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Steps may be some of the batches, or blocks of rows of the wide side."""
-    root = dot_of(view, results)
-    if root is None:
-        return "no dot"
-    found = narrow_of(view, root)
-    if isinstance(found, str) or partition is None or all(d < len(found.wide.loops) for d in partition.dimensions):
-        return found if isinstance(found, str) else Fit(found, own=(root,))
-    each = positions_of_step(root, partition, columns=found.swapped)
-    return Fit(replace(found, each=each), each is not None, (root,))
-
-
-def narrow_of(view: View, instruction: Instruction) -> NarrowProblem | str:
-    """The form of such a dot; or why it does not fit or does not pay off."""
+def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
+    """The form of such a dot. Raises Unfit if it does not fit or does not pay off."""
     dtype, operands = accumulator_dtype(instruction), instruction.operands[:2]
     given = {o.shape.dtype for o in operands}
     is_float = dtype in WIDE and given <= WIDE[dtype] & FLOATS and instruction.shape.dtype.is_float
     is_complex = dtype in COMPLEX and given == {instruction.shape.dtype}
-    if not (is_float or is_complex) or view.strict:
-        return "sums are strict" if view.strict else f"sums of {dtype.value}, of other operands than floats"
-    if not all(o in view.leaves for o in operands):
-        return "an operand is computed"
-    sides = sides_of(instruction)
-    if sides is None:
-        return "dimensions of one role have no common stride"
+    needs(is_float or is_complex, f"sums of {dtype.value}, or of operands that are not converted to it as vectors")
+    needs(not view.strict, "sums are strict")
+    needs(all(o in view.leaves for o in operands), "an operand is computed")
     parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
-    left, right, rows, exchanged = sides
+    left, right, rows, exchanged = sides_of(instruction)
     depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
     lanes, reasons = lanes_of(view, dtype), []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
@@ -120,7 +104,7 @@ def narrow_of(view: View, instruction: Instruction) -> NarrowProblem | str:
         reasons.append(_declines(found, dtype, lanes, most))
         if not reasons[-1]:
             return found
-    return f"left: {reasons[0]}; right: {reasons[1]}"
+    raise Unfit(f"left: {reasons[0]}; right: {reasons[1]}")
 
 
 def _declines(problem: NarrowProblem, dtype: DType, lanes: int, most: int) -> str:
@@ -269,16 +253,22 @@ class _Rows:
         rows.close()
 
 
-NARROW = Form(
+@form(
     "dot/narrow",
-    "Products of a few columns with many contiguous rows: dot products of vectors of both.",
-    fits,
     emit_narrow_dot,
-    limits(
-        globals(),
-        FEW_COLUMNS="columns of the few side",
-        LEAST_ROWS="rows of the wide side",
-        LEAST_VECTORS="vectors of a row",
-        COLUMN_BYTES="bytes of the columns",
-    ),
+    FEW_COLUMNS="columns of the few side",
+    LEAST_ROWS="rows of the wide side",
+    LEAST_VECTORS="vectors of a row",
+    COLUMN_BYTES="bytes of the columns",
 )
+def narrow(task: Task) -> Fit:
+    """Products of a few columns with many contiguous rows: dot products of vectors of both.
+
+    Steps may be some of the batches, or blocks of rows of the wide side.
+    """
+    root = task.product(Op.DOT)
+    found = narrow_of(task.view, root)
+    if task.partition is None or all(d < len(found.wide.loops) for d in task.numbered):
+        return Fit(found, own=(root,))
+    each = positions_of_step(root, task.partition, columns=found.swapped)
+    return Fit(replace(found, each=each), each is not None, (root,))

@@ -20,6 +20,7 @@ from ..planning.partition import Partition
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
 from .dot_pairs import PARTS
+from .form import Unfit, needs
 from .narrow import NARROW
 from .registers import memory_type
 from .view import View
@@ -241,14 +242,17 @@ Sides: TypeAlias = tuple[Side, Side, int, bool]
 """A, B, the row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent."""
 
 
-def sides_of(instruction: Instruction) -> Sides | None:
+def sides_of(instruction: Instruction) -> Sides:
     """How the operands of a dot lie.
 
-    Loops run over batches, and over as few of the left operand's first dimensions as make the others one. None if
-    dimensions of one role have no common stride even so, or if no neighbours in the result are adjacent.
+    Loops run over batches, and over as few of the left operand's first dimensions as make the others one.
+    Raises Unfit if dimensions of a role have no common stride even so, or no neighbours in the result are adjacent.
     """
     most = max(1, len(DotDims.of(instruction).lhs_free))
-    return next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
+    found = next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
+    if found is None:
+        raise Unfit("dimensions of one role have no common stride, or no neighbours in the result are adjacent")
+    return found
 
 
 def _sides_of(instruction: Instruction, looped: int) -> Sides | None:
@@ -286,8 +290,8 @@ class Kind(Enum):
     WHOLE = auto()
 
 
-def kind_of(view: View, instruction: Instruction) -> tuple[Kind, DType] | str:
-    """(How a dot's numbers are multiplied, the dtype of the sums); or why they are not in tiles."""
+def kind_of(view: View, instruction: Instruction) -> tuple[Kind, DType]:
+    """(How a dot's numbers are multiplied, the dtype of the sums). Raises Unfit if they are not in tiles."""
     dtype, result = accumulator_dtype(instruction), instruction.shape.dtype
     given = {o.shape.dtype for o in instruction.operands[:2]}
     if dtype in SHORT | {DType.S16, DType.U16}:
@@ -300,48 +304,36 @@ def kind_of(view: View, instruction: Instruction) -> tuple[Kind, DType] | str:
         return Kind.SHORT, dtype
     if dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or view.vector_bits >= 512):
         return Kind.WHOLE, dtype
-    return f"no instructions for sums of {dtype.value} of {', '.join(sorted(d.value for d in given))}"
+    raise Unfit(f"no tiles of {' and '.join(sorted(d.value for d in given))} with sums of {dtype.value}")
 
 
-def problem_of(view: View, instruction: Instruction) -> Problem | str:
-    """The tiled form of a dot; or why it does not fit or does not pay off."""
+def problem_of(view: View, instruction: Instruction) -> tuple[Problem, Sides]:
+    """The tiled form of a dot. Raises Unfit if it does not fit or does not pay off."""
+    kind, dtype = kind_of(view, instruction)
     lhs, rhs = instruction.operands[:2]
-    found = kind_of(view, instruction)
-    if isinstance(found, str):
-        return found
-    if lhs not in view.leaves or rhs not in view.leaves:
-        return "an operand is computed"
-    sides = sides_of(instruction)
-    if sides is None:
-        return "dimensions of one role have no common stride"
-    kind, dtype = found
-    parts = PARTS if kind is Kind.COMPLEX else 1
+    needs(lhs in view.leaves and rhs in view.leaves, "an operand is computed")
+    sides, parts = sides_of(instruction), PARTS if kind is Kind.COMPLEX else 1
     depth = math.prod(lhs.shape.dims[d] for d in DotDims.of(instruction).lhs_contracting) * parts
     lanes = max(view.vector_bits, 128) // dtype.component.bits
-    reason = _is_too_small(sides, kind, parts, depth, lanes)
-    if reason:
-        return reason
+    _must_be_large(sides, kind, parts, depth, lanes)
     if kind is Kind.FLOAT and all(side.operand.shape.dtype is dtype for side in sides[:2]):
         unpacked = _unpacked(view, instruction, sides, dtype, depth, lanes)
         if unpacked is not None:
-            return unpacked
-    return _packed(view, instruction, sides, kind, dtype, depth, lanes)
+            return unpacked, sides
+    return _packed(view, instruction, sides, kind, dtype, depth, lanes), sides
 
 
-def _is_too_small(sides: Sides, kind: Kind, parts: int, depth: int, lanes: int) -> str:
-    """Why a product does not pay off; nothing if it does."""
+def _must_be_large(sides: Sides, kind: Kind, parts: int, depth: int, lanes: int) -> None:
+    """Raises Unfit if a product does not pay off."""
     rows, columns = sides[0].size, sides[1].size * parts
     along = sides[1].free_stride != 1 and sides[1].contracted_stride == 1  # dot products of contiguous rows
-    least = lanes if along or depth < DEEP else 2
-    if columns < least:
-        return f"{columns} columns, fewer than {least}"
-    if rows < FEWEST_ROWS or depth < FEWEST_PRODUCTS:
-        return f"{rows} rows of sums of {depth} products, fewer than {FEWEST_ROWS} or {FEWEST_PRODUCTS}"
-    if rows * columns * depth < SMALLEST:
-        return f"{rows * columns * depth} multiplications, fewer than {SMALLEST}"
-    if kind is Kind.COMPLEX and sides[1].size == 1 and sides[0].contracted_stride != 1:
-        return "a tile would be empty but for one lane"
-    return ""
+    least, work = lanes if along or depth < DEEP else 2, rows * columns * depth
+    needs(columns >= least, f"{columns} columns, fewer than {least}")
+    needs(rows >= FEWEST_ROWS, f"{rows} rows, fewer than {FEWEST_ROWS}")
+    needs(depth >= FEWEST_PRODUCTS, f"sums of {depth} products, fewer than {FEWEST_PRODUCTS}")
+    needs(work >= SMALLEST, f"{work} multiplications, fewer than {SMALLEST}")
+    alone = kind is Kind.COMPLEX and sides[1].size == 1 and sides[0].contracted_stride != 1
+    needs(not alone, "a tile would be empty but for one lane")
 
 
 def _unpacked(
@@ -441,7 +433,6 @@ def unstreamed(problem: Problem) -> Problem:
 def positions_of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
     """The columns, or the rows, of a step; None if the steps do not number these."""
     sides = sides_of(instruction)
-    assert sides is not None
     side = sides[1] if columns else sides[0]
     live = [d for d in range(side.outer, side.outer + len(side.free)) if instruction.shape.dims[d] != 1]
     return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None

@@ -17,17 +17,18 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from . import dot_problem
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
-from .dot import dot_of, rounded
+from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_pairs import pair
-from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, sides_of, unstreamed
+from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form
 from .leaf import write_all
 from .loops import parts
 from .memory import LINE, Pointer, address, store
@@ -35,7 +36,6 @@ from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
 from .registers import I64, Register
 from .stack import alloca
-from .view import View
 
 PANEL_BYTES = 1 << 16
 """Bytes of a packed panel: a quarter of the smallest L2 caches (256 KiB), which also hold rows of the left operand."""
@@ -81,21 +81,6 @@ class Blocking:
     chain: int
     columns: int | None
     rows: int | None
-
-
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    root = dot_of(view, results)
-    if root is None:
-        return "no dot"
-    problem, sides = problem_of(view, root), sides_of(root)
-    if isinstance(problem, str) or sides is None:
-        return str(problem)
-    found = blocking_of(problem, sides, root, partition, results.ends)
-    p, in_steps = found.problem, True
-    if partition is not None and any(d >= len(sides[0].loops) for d in partition.dimensions) and found.rows is None:
-        in_steps = found.columns is not None and partition.least * found.columns * p.parts % problem.panel == 0
-    short = p.depth < (LONG if p.columns <= p.panel else LESS)
-    return Fit(found, in_steps, (root,), shares=not (short or p.streamed), lean=p.streamed)
 
 
 def blocking_of(problem: Problem, sides: Sides, root: Instruction, partition: Partition | None, ends: bool) -> Blocking:
@@ -427,16 +412,22 @@ class _Tiled:
         rows.close()
 
 
-TILED = Form(
+@form(
     "dot/tiled",
-    "Large products: register tiles, whose right operand is packed into panels or read where it lies.",
-    fits,
     emit_tiled_dot,
-    limits(
-        vars(dot_problem),
-        SMALLEST="multiplications",
-        FEWEST_ROWS="rows",
-        FEWEST_PRODUCTS="products of a sum",
-        DEEP="products of a sum, for columns that fill a part of a vector",
-    ),
+    dot_problem,
+    SMALLEST="multiplications",
+    FEWEST_ROWS="rows",
+    FEWEST_PRODUCTS="products of a sum",
+    DEEP="products of a sum, for columns that fill a part of a vector",
 )
+def tiled(task: Task) -> Fit:
+    """Large products: register tiles, whose right operand is packed into panels or read where it lies."""
+    root, partition = task.product(Op.DOT), task.partition
+    problem, sides = problem_of(task.view, root)
+    found = blocking_of(problem, sides, root, partition, task.results.ends)
+    p, in_steps = found.problem, True
+    if partition is not None and any(d >= len(sides[0].loops) for d in partition.dimensions) and found.rows is None:
+        in_steps = found.columns is not None and partition.least * found.columns * p.parts % problem.panel == 0
+    short = p.depth < (LONG if p.columns <= p.panel else LESS)
+    return Fit(found, in_steps, (root,), shares=not (short or p.streamed), lean=p.streamed)

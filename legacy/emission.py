@@ -43,7 +43,7 @@ def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms | None
     if options.group is None:
         return kernel.choose(options).told()
     chosen = choose_group(kernel.view, kernel.leaves, options.group)
-    return told_of_group(chosen) if isinstance(chosen, Chosen) else None
+    return None if chosen is None else told_of_group(chosen)
 
 
 def told_of_group(chosen: Chosen) -> ChosenForms:

@@ -1,18 +1,23 @@
 """What a form is: a way to emit a class of shapes. Each family's file has its forms; forms.py has the table of all.
 
-A form's `fits` says what the form would do, as a frozen value, or in a line why it does not fit: the condition that
-failed, with its numbers. It reads plain values only. `emit` gets what `fits` has said, and decides nothing about forms.
+A form's `fits` says what the form would do, as a frozen value. It reads plain values only. `emit` gets that value, and
+decides nothing about forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.forms import Limit
+from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
+from .view import View
 
 if TYPE_CHECKING:
     from .leaf import Leaf
@@ -58,6 +63,29 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """What a form is asked about. partition: of the kernel, if its loops are to run over some of the steps; group: the
+    shape of groups of a device's items, if these compute it.
+    """
+
+    view: View
+    results: Results
+    partition: Partition | None = None
+    group: GroupShape | None = None
+
+    @property
+    def numbered(self) -> tuple[int, ...]:
+        """The dimensions of the results that the steps number."""
+        return () if self.partition is None else self.partition.dimensions
+
+    def product(self, op: Op) -> Instruction:
+        """The product that is computed in blocks, if it has this opcode; the first of several reductions."""
+        products = () if self.view.by_element else self.results.products
+        needs(products and products[0].opcode is op, f"no {op.value} is computed in blocks")
+        return products[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """What a form would do. in_steps: whether its loops can run over some of the partition's steps.
 
@@ -76,17 +104,42 @@ class Fit:
     light: bool | None = None
 
 
+class Unfit(Exception):
+    """Why a form does not fit, in a line: the condition that failed, with its numbers."""
+
+
+def needs(condition: object, reason: str) -> None:
+    """Go on only under a condition of a form. Raises Unfit."""
+    if not condition:
+        raise Unfit(reason)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Form:
-    """A row of the table. name: `family/form`; why: what it is for, in a line. limits: the numbers of its condition."""
+    """A row of the table. name: `family/form`; why: what it is for, in a line. limits: the numbers of its condition.
+
+    fits: raises Unfit if it does not.
+    """
 
     name: str
     why: str
-    fits: Callable[..., Fit | str]
+    fits: Callable[[Task], Fit]
     emit: Callable[..., None]
     limits: tuple[Limit, ...] = ()
 
 
-def limits(constants: Mapping[str, Any], **measures: str) -> tuple[Limit, ...]:
-    """The limits with these names in a module. measures: what is compared with each, and its unit."""
-    return tuple(Limit(name, measure, constants[name]) for name, measure in measures.items())
+def form(
+    name: str, emit: Callable[..., None], constants: ModuleType | None = None, **measures: str
+) -> Callable[[Callable[[Task], Fit]], Form]:
+    """Make a form of what says whether it fits; the first paragraph of its documentation says why there is the form.
+
+    measures: by the names of constants of a module (by default, of the same) what is compared with them, and its unit.
+    """
+
+    def made(fits: Callable[[Task], Fit]) -> Form:
+        values: dict[str, Any] = vars(constants) if constants else fits.__globals__
+        limits = tuple(Limit(constant, measure, values[constant]) for constant, measure in measures.items())
+        why = " ".join((fits.__doc__ or "").split("\n\n")[0].split())
+        return Form(name, why, fits, emit, limits)
+
+    return made

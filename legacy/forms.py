@@ -46,39 +46,39 @@ from . import (
     update,
     whole,
 )
-from .form import Fit, Form, Results
+from .form import Fit, Form, Results, Task, Unfit
 from .graph import walk
 from .leaf import Leaf
 from .results import groups_of
 from .view import View
 
-ROW_FORMS: tuple[Form, ...] = (rows_abreast.ABREAST, softmax.SOFTMAX, rows.WALKS)
+ROW_FORMS: tuple[Form, ...] = (rows_abreast.abreast, softmax.softmax, rows.walks)
 """Of whole kernels."""
 
 RESULT_FORMS: tuple[Form, ...] = (
-    loops.EMPTY,
-    update.IN_PLACE,
+    loops.empty,
+    update.in_place,
     *whole.FORMS,
     *reduce_columns.FORMS,
-    dot_narrow.NARROW,
-    dot_tiled.TILED,
-    dot.COLUMNS,
+    dot_narrow.narrow,
+    dot_tiled.tiled,
+    dot.columns,
     *convolution.FORMS,
-    repeated.ROWS,
-    regions.REGIONS_FORM,
-    padded_rows.ROWS,
-    shape.PADDED,
+    repeated.rows,
+    regions.in_regions,
+    padded_rows.rows,
+    shape.padded,
     *concatenate.FORMS,
     *loops.FORMS,
 )
 """Of results that are computed together."""
 
 GROUP_FORMS: tuple[Form, ...] = (
-    group_rows.ROWS,
-    group_columns.COLUMNS,
-    group_dot.DOT,
-    group_convolution.CONVOLUTION,
-    group_crossing.SQUARES,
+    group_rows.rows,
+    group_columns.columns,
+    group_dot.tiled,
+    group_convolution.tiled,
+    group_crossing.squares,
 )
 """Of whole kernels that groups of a device's items compute."""
 
@@ -113,16 +113,16 @@ class Choice:
         return ChosenForms(tuple(part.told() for part in self.parts), self.ranged, self.passes)
 
 
-def _plain(value: Any) -> Iterator[tuple[str, str]]:
+def _plain(value: Any, within: str = "") -> Iterator[tuple[str, str]]:
     """The names and values of numbers, words and flags in what a form was given."""
     for name in getattr(value, "__match_args__", ()):
         inner = getattr(value, name)
         if isinstance(inner, Enum):
-            yield name, inner.name.lower()
+            yield within + name, inner.name.lower()
         elif isinstance(inner, bool | int | str) or (isinstance(inner, tuple) and all(type(n) is int for n in inner)):
-            yield name, str(inner)
+            yield within + name, str(inner)
         elif not isinstance(inner, Instruction | Leaf | Shape):
-            yield from _plain(inner)
+            yield from _plain(inner, f"{within}{name}.")
 
 
 def form_table() -> tuple[FormInfo, ...]:
@@ -138,35 +138,28 @@ def choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> C
 
 
 def _choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> tuple[Chosen, ...]:
-    kernel = Results(tuple(leaves))
-    found = first_that_fits(ROW_FORMS, kernel, view, partition)
-    if isinstance(found, Chosen):
-        return (found,)
-    return tuple(_of_results(view, results, partition, found) for results in groups_of(view, leaves))
+    before: list[Declined] = []
+    whole = first_that_fits(ROW_FORMS, Task(view, Results(tuple(leaves)), partition), before)
+    if whole is not None:
+        return (whole,)
+    tasks = [Task(view, results, partition) for results in groups_of(view, leaves)]
+    parts = [first_that_fits(RESULT_FORMS, task, list(before)) for task in tasks]
+    return tuple(part for part in parts if part is not None)  # nests take all results
 
 
-def _of_results(view: View, results: Results, partition: Partition | None, before: tuple[Declined, ...]) -> Chosen:
-    found = first_that_fits(RESULT_FORMS, results, view, partition, before)
-    assert isinstance(found, Chosen), "nests take all results"
-    return found
+def choose_group(view: View, leaves: Sequence[Leaf], shape: GroupShape) -> Chosen | None:
+    """The form of a kernel for groups of a device's items; None if it has to be emitted by element."""
+    return first_that_fits(GROUP_FORMS, Task(view, Results(tuple(leaves)), group=shape), [])
 
 
-def choose_group(view: View, leaves: Sequence[Leaf], shape: GroupShape) -> Chosen | tuple[Declined, ...]:
-    """The form of a kernel for groups of a device's items; why there is none if it has to be emitted by element."""
-    return first_that_fits(GROUP_FORMS, Results(tuple(leaves)), view, shape)
-
-
-def first_that_fits(
-    forms: Sequence[Form], results: Results, view: View, given: Any, before: tuple[Declined, ...] = ()
-) -> Chosen | tuple[Declined, ...]:
-    """The first form that fits, or why none does. given: the partition, or the shape of groups."""
-    declined = list(before)
+def first_that_fits(forms: Sequence[Form], task: Task, declined: list[Declined]) -> Chosen | None:
+    """The first form that fits. Why earlier ones do not is added to `declined`."""
     for form in forms:
-        fit = form.fits(view, results, given)
-        if isinstance(fit, Fit):
-            return Chosen(form, results, fit, tuple(declined))
-        declined.append(Declined(form.name, fit))
-    return tuple(declined)
+        try:
+            return Chosen(form, task.results, form.fits(task), tuple(declined))
+        except Unfit as reason:
+            declined.append(Declined(form.name, str(reason)))
+    return None
 
 
 def _passes(view: View, parts: Sequence[Chosen]) -> str:

@@ -17,13 +17,12 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results, limits
+from .form import Fit, Task, form, needs
 from .group import LINE, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
 from .reduce import Reducer, Reduction, reduced_order
 from .registers import I64, Register
 from .results import finishes, products_of_all
-from .view import View
 
 FEWEST_PARTS = 2
 """Rows that each item has at least; of fewer, the group's barrier costs more than it saves."""
@@ -62,34 +61,6 @@ class Columns:
 
     def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
         return math.prod(self.counts), shape.across, shape.down
-
-
-def fits(view: View, results: Results, shape: GroupShape) -> Fit | str:
-    products = products_of_all(view, results)
-    if isinstance(products, str) or not products or products[0].opcode is not Op.REDUCE:
-        return products if isinstance(products, str) else "no reductions over columns"
-    found = columns_of(view, products, shape)
-    return found if isinstance(found, str) else Fit(found)
-
-
-def columns_of(view: View, instructions: Sequence[Instruction], shape: GroupShape) -> Columns | str:
-    """The columns of reductions that can be in one loop; or why they do not fit."""
-    first = instructions[0]
-    source = first.operands[0].shape
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
-    width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
-    if width < shape.across or rows < FEWEST_PARTS * shape.down:
-        return f"{rows} rows of {width} columns, fewer than {FEWEST_PARTS * shape.down} or {shape.across}"
-    if not all(can_begin(Reduction.of(view, i, apart=False)) for i in instructions):
-        return "parts of a reduction have an order"
-    each = 1
-    while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
-        each *= 2
-    tile = each * shape.across
-    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
-    if bytes > shape.memory:
-        return f"{bytes} bytes of a group's memory, more than {shape.memory}"
-    return Columns(tuple(instructions), fastest, each, tile)
 
 
 class ColumnTile:
@@ -195,10 +166,28 @@ def _fastest_first(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(range(len(sizes))))
 
 
-COLUMNS = Form(
+@form(
     "groups/columns",
-    "Reductions that keep the fastest dimension: a group's items add up neighbouring columns.",
-    fits,
-    lambda e, results, columns, group: ColumnTile(e, columns, group).emit(finishes(e, results)),
-    limits(globals(), FEWEST_PARTS="rows of an item"),
+    lambda e, results, given, group: ColumnTile(e, given, group).emit(finishes(e, results)),
+    FEWEST_PARTS="rows of an item",
 )
+def columns(task: Task) -> Fit:
+    """Reductions that keep the fastest dimension: a group's items add up neighbouring columns."""
+    instructions, shape = products_of_all(task, Op.REDUCE), task.group
+    assert shape is not None
+    first = instructions[0]
+    source = first.operands[0].shape
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
+    least = FEWEST_PARTS * shape.down
+    needs(width >= shape.across, f"{width} columns, fewer than {shape.across}")
+    needs(rows >= least, f"{rows} rows, fewer than {least}")
+    for i in instructions:
+        needs(can_begin(Reduction.of(task.view, i, apart=False)), f"parts of {i.name} have an order")
+    each = 1
+    while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
+        each *= 2
+    tile = each * shape.across
+    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
+    needs(bytes <= shape.memory, f"{bytes} bytes of a group's memory, more than {shape.memory}")
+    return Fit(Columns(instructions, fastest, each, tile))

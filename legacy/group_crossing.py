@@ -11,20 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from llvmlite import ir
 
 from ..codegen.options import GroupShape
-from ..hlo.ir import Instruction
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import IndexValue
 from .crossings import Crossing
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results
+from .form import Fit, Task, Unfit, form, needs
 from .group import LINE, Group, SharedArray
 from .leaf import is_whole
 from .loops import tile_of
 from .registers import I64
 from .results import finishes, products_of_all
 from .update import is_update
-from .view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +48,6 @@ class Squares:
 
     def grouped(self, group: GroupShape) -> tuple[int, int, int]:
         return math.prod(self.counts), group.across, group.down
-
-
-def fits(view: View, results: Results, group: GroupShape) -> Fit | str:
-    products, roots = products_of_all(view, results), results.roots
-    if isinstance(products, str) or products:
-        return products if isinstance(products, str) else f"results of {products[0].opcode.value}"
-    if any(is_update(root) or (is_whole(root) and root not in view.leaves) for root in roots):
-        return "a result is written by loops of its own"
-    found = squares_of(view, roots, group)
-    return found if isinstance(found, str) else Fit(found)
-
-
-def squares_of(view: View, roots: Sequence[Instruction], group: GroupShape) -> Squares | str:
-    """The squares of roots of one shape; or why they read nothing across it, or why it has few elements that way."""
-    shape, side = roots[0].shape, group.across * group.columns
-    found = tile_of(view, roots, shape)
-    if found is None or side % group.across or side % group.down:
-        return "nothing large is read across" if found is None else f"squares of {side} are not for all items"
-    across, fast, crossings = found
-    sizes = shape.dims[across], shape.dims[fast]
-    if min(sizes) < group.across:
-        return f"{sizes[0]} × {sizes[1]} elements, fewer than {group.across} along a side"
-    leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    return Squares(shape, across, fast, side, tuple(leaves.values()))
 
 
 class SquareKernel:
@@ -144,9 +118,21 @@ class SquareKernel:
         return self.code.b.icmp_unsigned("<", self.code.value(position), I64(size))
 
 
-SQUARES = Form(
-    "groups/squares",
-    "Arrays read across the order of memory: a group takes a square of operands and results.",
-    fits,
-    lambda e, results, squares, group: SquareKernel(e, squares, group).emit(finishes(e, results)),
-)
+@form("groups/squares", lambda e, results, given, group: SquareKernel(e, given, group).emit(finishes(e, results)))
+def squares(task: Task) -> Fit:
+    """Arrays read across the order of memory: a group takes a square of operands and results."""
+    view, roots, group = task.view, task.results.roots, task.group
+    assert group is not None
+    products_of_all(task, None)
+    for root in roots:
+        own = is_update(root) or (is_whole(root) and root not in view.leaves)
+        needs(not own, f"{root.name} is written by loops of its own")
+    shape, side, found = roots[0].shape, group.across * group.columns, tile_of(view, roots, roots[0].shape)
+    if found is None:
+        raise Unfit("nothing large is read across")
+    needs(side % group.across == side % group.down == 0, f"squares of {side} are not for all items")
+    across, fast, crossings = found
+    for d in (across, fast):
+        needs(shape.dims[d] >= group.across, f"a side of {shape.dims[d]} elements, fewer than {group.across}")
+    leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    return Fit(Squares(shape, across, fast, side, tuple(leaves.values())))

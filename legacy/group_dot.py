@@ -22,11 +22,10 @@ from .convert import convert
 from .dot import accumulator_dtype, contracting_order, multiply_add, rounded, zero
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results, limits
+from .form import Fit, Task, form, needs
 from .group import Group, SharedArray
 from .registers import Register
 from .results import finishes, products_of_all
-from .view import View
 
 FEWEST_ROWS, FEWEST_TERMS = 8, 8
 """Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
@@ -71,23 +70,8 @@ class Tiling:
         return steps, shape.across, shape.down
 
 
-def tiling_fits(op: Op, tiling: Callable[[Instruction, GroupShape], Tiling | str]) -> Callable[..., Fit | str]:
-    """Whether the products of an opcode are in tiles."""
-
-    def fits(view: View, results: Results, shape: GroupShape) -> Fit | str:
-        products = products_of_all(view, results)
-        if isinstance(products, str) or not products or products[0].opcode is not op:
-            return products if isinstance(products, str) else f"no {op.value}"
-        if accumulator_dtype(products[0]).is_complex:
-            return "complex numbers"
-        found = tiling(products[0], shape)
-        return found if isinstance(found, str) else Fit(found)
-
-    return fits
-
-
-def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | str:
-    """The tiles of a product; or why there is too little of it."""
+def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling:
+    """The tiles of a product. Raises Unfit if there is too little of it."""
     dims, result = DotDims.of(instruction), instruction.shape
     lhs, rhs = instruction.operands[:2]
     terms = tuple(lhs.shape.dims[dims.lhs_contracting[k]] for k in contracting_order(lhs.shape, dims))
@@ -101,11 +85,7 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | str:
     left = side_of(lhs, 0, sizes[0], dims.lhs_contracting, batches, *counts[0])
     right = side_of(rhs, 1, sizes[1], dims.rhs_contracting, batches + lefts, *counts[1])
     rows, columns = (right, left) if swapped else (left, right)
-    if math.prod(terms) < FEWEST_TERMS:
-        return f"sums of {math.prod(terms)} terms, fewer than {FEWEST_TERMS}"
-    depth = depth_of(rows, columns, math.prod(terms), accumulator_dtype(instruction).bytes, shape)
-    if isinstance(depth, str):
-        return depth
+    depth = depth_of(rows, columns, math.prod(terms), accumulator_dtype(instruction), shape)
     batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
     return Tiling(instruction, rows, columns, batch, terms, depth)
 
@@ -119,18 +99,20 @@ def side_of(
     return Side(operand, number, sizes, first, each, each * items, fastest in summed)
 
 
-def depth_of(rows: Side, columns: Side, length: int, bytes: int, shape: GroupShape) -> int | str:
-    """How many terms are in memory at once: no more than there are, and than there is room for; or why these are too
-    few for each item to copy some, or tiles are mostly empty.
+def depth_of(rows: Side, columns: Side, length: int, dtype: DType, shape: GroupShape) -> int:
+    """How many terms are in memory at once: no more than there are, and than there is room for. Raises Unfit if these
+    are too few for each item to copy some, or tiles are mostly empty.
     """
-    if rows.size < FEWEST_ROWS or columns.size < shape.across:
-        return f"{rows.size} rows of {columns.size} columns, fewer than {FEWEST_ROWS} or {shape.across}"
+    needs(not dtype.is_complex, "complex numbers")
+    needs(length >= FEWEST_TERMS, f"sums of {length} terms, fewer than {FEWEST_TERMS}")
+    needs(rows.size >= FEWEST_ROWS, f"{rows.size} rows, fewer than {FEWEST_ROWS}")
+    needs(columns.size >= shape.across, f"{columns.size} columns, fewer than {shape.across}")
     depth, items = shape.depth, shape.across * shape.down
-    while depth // 2 >= length or depth * (rows.tile + columns.tile) * bytes > shape.memory:
+    while depth // 2 >= length or depth * (rows.tile + columns.tile) * dtype.bytes > shape.memory:
         depth //= 2
-    if all(depth * side.tile % items == 0 and depth for side in (rows, columns)):
-        return depth
-    return f"{depth} terms of a tile's sides are not for all of {items} items to copy"
+    even = all(depth * side.tile % items == 0 and depth for side in (rows, columns))
+    needs(even, f"{depth} terms of a tile's sides are not for all of {items} items to copy")
+    return depth
 
 
 class Tile:
@@ -293,10 +275,13 @@ def split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexVa
     return code.split(number, sizes, tuple(reversed(range(len(sizes)))))
 
 
-DOT = Form(
+@form(
     "groups/dot",
-    "Products: a group computes a tile of the result, with the terms in its memory.",
-    tiling_fits(Op.DOT, tiling_of),
     lambda e, results, tiling, group: Tile(e, tiling, group).emit(finishes(e, results)),
-    limits(globals(), FEWEST_ROWS="rows", FEWEST_TERMS="terms of a sum"),
+    FEWEST_ROWS="rows",
+    FEWEST_TERMS="terms of a sum",
 )
+def tiled(task: Task) -> Fit:
+    """Products: a group computes a tile of the result, with the terms in its memory."""
+    assert task.group is not None
+    return Fit(tiling_of(products_of_all(task, Op.DOT)[0], task.group))

@@ -16,7 +16,7 @@ def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions
     kernel = Kernel.of(request, options)
     assert options.group is not None
     chosen = choose_group(kernel.view, kernel.leaves, options.group)
-    if not isinstance(chosen, Chosen):
+    if chosen is None:
         return None
     e = begin(module, kernel, options, ranged=False)
     group = Group(e.code, options.group)

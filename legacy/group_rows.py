@@ -18,14 +18,13 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form, needs
 from .group import LINE, Group, SharedArray
 from .partial import nothing
 from .reduce import Reducer, Reduction
 from .registers import Register, flatten, real_constant
 from .row_graph import Role, RowGraph
 from .rows import RowElemental, Walk, emit_body, find_rows, is_flat, over_rows, plan_walks, regrouped, with_role
-from .view import View
 
 FEWEST = 32
 """Elements of a row from which on a group has work for its items."""
@@ -50,25 +49,6 @@ class Rows:
     def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
         """Steps, and the items of a group across and down."""
         return self.rows.grid.count // self.together, self.lanes, self.together
-
-
-def fits(view: View, results: Results, shape: GroupShape) -> Fit | str:
-    rows = find_rows(view, results.leaves, single=True)
-    if isinstance(rows, str):
-        return rows
-    length = rows.grid.length
-    if length < FEWEST:
-        return f"rows of {length} elements, fewer than {FEWEST}"
-    other = next((i for i in over_rows(rows) if not can_begin(Reduction.of(view, i, apart=False))), None)
-    if other is not None:
-        return f"parts of {other.name} have an order"
-    lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
-    if _taken(rows, lanes) > shape.memory:
-        return f"{_taken(rows, lanes)} bytes of a group's memory, more than {shape.memory}"
-    together = together_of(rows, lanes, shape)
-    room = shape.memory // together - _taken(rows, lanes) - LINE * len(rows.roles)
-    walks = plan_walks(view, with_role(results, rows, Role.FULL), rows, max(0, room))
-    return Fit(Rows(rows, is_flat(rows, view), lanes, together, tuple(walks)))
 
 
 def together_of(rows: RowGraph, lanes: int, shape: GroupShape) -> int:
@@ -247,10 +227,20 @@ def combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue])
     return total
 
 
-ROWS = Form(
-    "groups/rows",
-    "Row kernels: a group's items share a row, or several short ones.",
-    fits,
-    emit_group_rows,
-    limits(globals(), FEWEST="elements of a row"),
-)
+@form("groups/rows", emit_group_rows, FEWEST="elements of a row")
+def rows(task: Task) -> Fit:
+    """Row kernels: a group's items share a row, or several short ones."""
+    view, results, shape = task.view, task.results, task.group
+    assert shape is not None
+    graph = find_rows(view, results.leaves, single=True)
+    length = graph.grid.length
+    needs(length >= FEWEST, f"rows of {length} elements, fewer than {FEWEST}")
+    for i in over_rows(graph):
+        needs(can_begin(Reduction.of(view, i, apart=False)), f"parts of {i.name} have an order")
+    lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
+    taken = _taken(graph, lanes)
+    needs(taken <= shape.memory, f"{taken} bytes of a group's memory, more than {shape.memory}")
+    together = together_of(graph, lanes, shape)
+    room = shape.memory // together - taken - LINE * len(graph.roles)
+    walks = plan_walks(view, with_role(results, graph, Role.FULL), graph, max(0, room))
+    return Fit(Rows(graph, is_flat(graph, view), lanes, together, tuple(walks)))

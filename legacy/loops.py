@@ -14,14 +14,13 @@ from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
+from . import channels
 from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
-from .channels import LIMITS as CHANNEL_LIMITS
 from .channels import Channels
 from .crossings import Crossing, crossings_of, fastest_dimension
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form, needs
 from .graph import walk
 from .leaf import Leaf, write_all
 from .linear import is_linear
@@ -227,30 +226,6 @@ class Tiles:
     block: int | None
 
 
-def fits_tiles(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Tiles can compute some of the steps if the steps' last dimension is their height, or none is a side of theirs."""
-    roots, shape = results.roots, results.shape
-    found = tile_of(view, roots, shape)
-    if found is None:
-        return f"nothing of {TILE * TILE} elements is read across at least 8 rows of at least 8 elements"
-    across, fast, crossings = found
-    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
-    lines = results.alone and len(staged) == 1 and _moves(view, roots[0])
-    order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
-    numbered = () if partition is None else partition.dimensions
-    inside: list[int] = []
-    if lines and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
-        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(view, shape)) else []
-    in_steps, block = fast not in numbered, None
-    if partition is not None and across in numbered:
-        block = block_of(partition, shape.dims[across], TILE)
-        in_steps = numbered[-1] == across and block is not None
-    outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
-    streams = lines and _may_stream(results.first, fast)
-    return Fit(Tiles(across, fast, staged, lines, streams, tuple(inside), outside, block), in_steps)
-
-
 def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None) -> None:
     """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
     shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
@@ -290,23 +265,9 @@ def writes(e: Elemental, results: Results) -> Body:
     return lambda positions: write_all(e, results.leaves, Index.at(e.code, results.shape, positions))
 
 
-def fits_empty(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    size = results.shape.size
-    return Fit() if size == 0 else f"{size} elements"
-
-
-def fits_linear(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    other = next((root for root in results.roots if not is_linear(root, view.leaves)), None)
-    return Fit() if other is None else f"{other.name} reads an array in another order than that of memory"
-
-
 def emit_linear(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
     with elements(e.code, steps, results.shape.size) as place:
         write_all(e, results.leaves, Index.flat(e.code, results.shape, place))
-
-
-def fits_elements(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    return Fit() if view.by_element else "not for devices, which compute each element by itself"
 
 
 def emit_elements(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
@@ -314,21 +275,6 @@ def emit_elements(e: Elemental, results: Results, parameters: None, steps: Steps
     shape, inside = results.shape, () if steps is None else steps.dimensions
     with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
         writes(e, results)(positions)
-
-
-def fits_channels(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    if not results.alone or not _moves(view, results.root):
-        return "more is computed than one array that is moved"
-    found = Channels.of(view, results.root, results.shape)
-    if isinstance(found, str) or found.takes(partition):
-        return found if isinstance(found, str) else Fit(found)
-    return "steps number pixels or channels"
-
-
-def fits_plain(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    roots, shape = results.roots, results.shape
-    across, cheap = _many_across(view, roots, shape), _are_cheap(view, roots)
-    return Fit(modes_of(view, shape, across, False, cheap, _are_beside(view, roots)))
 
 
 def _are_cheap(view: View, roots: Sequence[Instruction]) -> bool:
@@ -533,31 +479,78 @@ def _turn(
     return True
 
 
-EMPTY = Form(
-    "nest/empty", "Results without elements: nothing is written.", fits_empty, lambda e, results, _, steps: None
-)
+@form("nest/empty", lambda e, results, parameters, steps: None)
+def empty(task: Task) -> Fit:
+    """Results without elements: nothing is written."""
+    needs(task.results.shape.size == 0, f"{task.results.shape.size} elements")
+    return Fit()
 
-FORMS = (
-    Form("nest/linear", "All is read in the memory order of the results: one loop.", fits_linear, emit_linear),
-    Form("nest/elements", "Devices: a loop nest in memory order, an item a step.", fits_elements, emit_elements),
-    Form(
-        "nest/channels",
-        "Pixels of a few channels that become planes: lanes are chosen from whole vectors.",
-        fits_channels,
-        lambda e, results, channels, steps: channels.emit(e, results.first, steps),
-        CHANNEL_LIMITS,
-    ),
-    Form(
-        "nest/tiles",
-        "Arrays read across the order of memory: tiles of two dimensions, transposed in registers.",
-        fits_tiles,
-        emit_tiles,
-        limits(globals(), TILE="elements along a side"),
-    ),
-    Form(
-        "nest/plain",
-        "Anything else: loops in memory order, and each element by the rules of its operations.",
-        fits_plain,
-        lambda e, results, modes, steps: nest(e, results.shape, writes(e, results), steps, modes),
-    ),
+
+@form("nest/linear", emit_linear)
+def linear(task: Task) -> Fit:
+    """All is read in the memory order of the results: one loop."""
+    for root in task.results.roots:
+        needs(is_linear(root, task.view.leaves), f"{root.name} reads an array in another order than that of memory")
+    return Fit()
+
+
+@form("nest/elements", emit_elements)
+def by_element(task: Task) -> Fit:
+    """Devices: a loop nest in memory order, an item a step."""
+    needs(task.view.by_element, "for a processor")
+    return Fit()
+
+
+@form(
+    "nest/channels",
+    lambda e, results, found, steps: found.emit(e, results.first, steps),
+    channels,
+    MOST_CHANNELS="channels",
+    ENOUGH="elements of the result",
 )
+def channels_apart(task: Task) -> Fit:
+    """Pixels of a few channels that become planes: lanes are chosen from whole vectors."""
+    results = task.results
+    needs(results.alone and _moves(task.view, results.root), "more is computed than one array that is moved")
+    found = Channels.of(task.view, results.root, results.shape)
+    around = {d for d, _ in found.outer}
+    needs({*task.numbered} <= around, f"steps number {task.numbered}, pixels or channels among them")
+    return Fit(found)
+
+
+@form("nest/tiles", emit_tiles, TILE="elements along a side")
+def tiled(task: Task) -> Fit:
+    """Arrays read across the order of memory: tiles of two dimensions, transposed in registers.
+
+    Tiles can compute some of the steps if the steps' last dimension is their height, or none is a side of theirs.
+    """
+    view, results, partition, numbered = task.view, task.results, task.partition, task.numbered
+    shape, found = results.shape, tile_of(view, results.roots, results.shape)
+    if found is None:
+        raise Unfit(f"nothing of {TILE * TILE} elements is read across at least 8 rows of at least 8 elements")
+    across, fast, crossings = found
+    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
+    lines = results.alone and len(staged) == 1 and _moves(view, results.root)
+    order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
+    inside: list[int] = []
+    if lines and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
+        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(view, shape)) else []
+    in_steps, block = fast not in numbered, None
+    if partition is not None and across in numbered:
+        block = block_of(partition, shape.dims[across], TILE)
+        in_steps = numbered[-1] == across and block is not None
+    outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
+    streams = lines and _may_stream(results.first, fast)
+    return Fit(Tiles(across, fast, staged, lines, streams, tuple(inside), outside, block), in_steps)
+
+
+@form("nest/plain", lambda e, results, modes, steps: nest(e, results.shape, writes(e, results), steps, modes))
+def plain(task: Task) -> Fit:
+    """Anything else: loops in memory order, and each element by the rules of its operations."""
+    view, roots, shape = task.view, task.results.roots, task.results.shape
+    across, cheap = _many_across(view, roots, shape), _are_cheap(view, roots)
+    return Fit(modes_of(view, shape, across, False, cheap, _are_beside(view, roots)))
+
+
+FORMS = (linear, by_element, channels_apart, tiled, plain)

@@ -12,11 +12,10 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from .builder import IndexValue, Unroll
 from .crossings import fastest_dimension
 from .elemental import Elemental
-from .form import Fit, Form, Results, limits
+from .form import Fit, Task, form, needs
 from .leaf import Leaf
 from .memory import Pointer, store
 from .ranges import Steps
@@ -54,27 +53,26 @@ class PaddedRows:
     each: int
 
     @staticmethod
-    def of(view: View, leaf: Leaf) -> PaddedRows | str:
-        """Those of a result; or why it is none, or rows are long or few."""
+    def of(view: View, leaf: Leaf) -> PaddedRows:
+        """Those of a result. Raises Unfit if it is none, or rows are long or few."""
         pad, shape = leaf.instruction, leaf.shape
-        if leaf.path or leaf.in_place or view.by_element or shape.size < ENOUGH:
-            return f"{shape.size} elements, fewer than {ENOUGH}, or written in place, or for devices"
+        needs(not leaf.path and not leaf.in_place, "the result is written in place")
+        needs(shape.size >= ENOUGH, f"{shape.size} elements, fewer than {ENOUGH}")
         operand, dtype, fast = pad.operands[0], shape.dtype, fastest_dimension(shape)
-        if operand not in view.leaves or dtype is DType.PRED or dtype.bits < 8 or fast is None:
-            return "the operand is computed, or has elements of less than a byte"
-        padding = pad.attributes["padding"]
+        needs(operand in view.leaves, "the operand is computed")
+        needs(dtype is not DType.PRED and dtype.bits >= 8, f"elements of {dtype.value}")
+        assert fast is not None
+        padding, length = pad.attributes["padding"], shape.dims[fast]
         here, size = padding[fast], operand.shape.dims[fast]
-        if shape.dims[fast] > LONGEST:
-            return f"rows of {shape.dims[fast]} elements, more than {LONGEST}"
-        doubles = _is_power(size) and _is_power(shape.dims[fast]) and view.vector_bits < MASKING
-        if doubles and not dtype.is_complex:
-            return f"{size} elements become {shape.dims[fast]}: LLVM makes vectors of powers of two without masks, too"
+        needs(length <= LONGEST, f"rows of {length} elements, more than {LONGEST}")
+        doubles = _is_power(size) and _is_power(length) and view.vector_bits < MASKING and not dtype.is_complex
+        needs(not doubles, f"{size} elements become {length}: LLVM makes vectors of powers of two without masks, too")
         beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
         longer = min(here.low, here.high) >= 0 and here.interior == 0 and size > 0
-        if beside or not longer or operand.shape.minor_to_major != shape.minor_to_major:
-            return "more than the end of each row is padded, or rows lie in another order"
-        each, rows = max(1, dtype.bytes // UNIT), shape.size // shape.dims[fast]
-        before, low, after = (n * each for n in (size, here.low, shape.dims[fast]))
+        needs(longer and not beside, "more than the ends of rows is padded")
+        needs(operand.shape.minor_to_major == shape.minor_to_major, "rows lie in another order")
+        each, rows = max(1, dtype.bytes // UNIT), shape.size // length
+        before, low, after = (n * each for n in (size, here.low, length))
         return PaddedRows(operand, pad.operands[1], rows, before, low, after, each)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
@@ -148,32 +146,29 @@ def _is_power(count: int) -> bool:
     return count & (count - 1) == 0
 
 
-def are_whole_rows(leaf: Leaf, partition: Partition | None) -> bool:
+def in_whole_rows(task: Task) -> bool:
     """Whether steps are of whole rows that follow each other: they number the slowest dimensions."""
-    if partition is None:
-        return True
-    live = [d for d in reversed(leaf.shape.minor_to_major) if leaf.shape.dims[d] != 1]
-    numbered = [d for d in partition.dimensions if leaf.shape.dims[d] != 1]
-    return numbered == live[: len(numbered)] and len(numbered) < len(live)
+    shape = task.results.shape
+    live = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+    numbered = [d for d in task.numbered if shape.dims[d] != 1]
+    return task.partition is None or (numbered == live[: len(numbered)] and len(numbered) < len(live))
 
 
-def declines(view: View, results: Results, op: Op) -> str:
-    """Why a result is not written piece by piece; nothing if it may be. op: the root's."""
-    if not results.alone or results.root.opcode is not op or results.root in view.leaves:
-        return f"no {op.value} is the only result"
-    return "for no devices" if view.by_element else ""
+def must_be_only(task: Task, op: Op) -> None:
+    """Raises Unfit if a result is not written piece by piece. op: the root's."""
+    results = task.results
+    only = results.alone and results.root.opcode is op and results.root not in task.view.leaves
+    needs(only, f"no {op.value} is the only result")
+    needs(not task.view.by_element, "for a device")
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    reason = declines(view, results, Op.PAD)
-    found = reason or PaddedRows.of(view, results.first)
-    return found if isinstance(found, str) else Fit(found, are_whole_rows(results.first, partition))
-
-
-ROWS = Form(
+@form(
     "padded/rows",
-    "Short rows that become longer, as pixels that get a channel: whole vectors, of chosen lanes.",
-    fits,
-    lambda e, results, rows, steps: rows.emit(e, results.first, steps),
-    limits(globals(), LONGEST="elements of a row of the result", ENOUGH="elements of the result"),
+    lambda e, results, given, steps: given.emit(e, results.first, steps),
+    LONGEST="elements of a row of the result",
+    ENOUGH="elements of the result",
 )
+def rows(task: Task) -> Fit:
+    """Short rows that become longer, as pixels that get a channel: whole vectors, of chosen lanes."""
+    must_be_only(task, Op.PAD)
+    return Fit(PaddedRows.of(task.view, task.results.first), in_whole_rows(task))

@@ -12,10 +12,9 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from . import column_run, half
 from .builder import IndexValue, Unroll, over_columns
-from .column_run import RUN
+from .column_run import run
 from .elemental import Elemental, Index
 from .extremum import (
     close_pair,
@@ -23,7 +22,7 @@ from .extremum import (
     open_pair,
 )
 from .fetch import fetch, streams_of
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form
 from .leaf import write_all
 from .memory import LINE
 from .narrow import NARROW
@@ -171,21 +170,6 @@ class Blocks:
     inside: tuple[int, ...]
     around: Unroll
     lean: bool
-
-
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    if view.by_element or not results.products or results.products[0].opcode is not Op.REDUCE:
-        return "no reductions over columns"
-    first, source = results.products[0], results.products[0].operands[0].shape
-    kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
-    columns, inside = source.dims[fastest], tuple(kept[d] for d in (partition.dimensions if partition else ()))
-    in_steps = partition is None or columns_fit(partition, inside, fastest, columns, COLUMNS)
-    around = Unroll.SCALAR if _are_gathered(view, first, columns) else Unroll.FREELY
-    few, small = columns < LONG_ROW and source.size > SMALL, source.size <= SMALL
-    all_ = [Reduction.of(view, i, apart=False) for i in results.products]
-    lean = not few and all(r.in_parts or has_pairs(r) or (small and r.is_sum) for r in all_)
-    return Fit(Blocks(fastest, kept, inside, around, lean), in_steps, results.products, walks=True, lean=lean)
 
 
 def has_pairs(reduction: Reduction) -> bool:
@@ -343,13 +327,26 @@ def row_passes(
             yield rest, positions
 
 
-FORMS = (
-    RUN,
-    Form(
-        "reduce/columns",
-        "Reductions that keep the fastest dimension: blocks of columns, whose accumulators are on the stack.",
-        fits,
-        emit_column_reduce,
-        limits(vars(column_run), VECTOR="columns", FEWEST="columns of numbers of 32 bits and more"),
-    ),
+@form(
+    "reduce/columns",
+    emit_column_reduce,
+    column_run,
+    VECTOR="columns",
+    FEWEST="columns of numbers of 32 bits and more",
 )
+def columns(task: Task) -> Fit:
+    """Reductions that keep the fastest dimension: blocks of columns, whose accumulators are on the stack."""
+    view, first, products = task.view, task.product(Op.REDUCE), task.results.products
+    source = first.operands[0].shape
+    kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
+    around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
+    few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL
+    all_ = [Reduction.of(view, i, apart=False) for i in products]
+    lean = not few and all(r.in_parts or has_pairs(r) or (small and r.is_sum) for r in all_)
+    in_steps = columns_fit(task.partition, inside, fastest, count, COLUMNS)
+    return Fit(Blocks(fastest, kept, inside, around, lean), in_steps, products, walks=True, lean=lean)
+
+
+FORMS = (run, columns)

@@ -17,11 +17,10 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .elemental import Elemental
 from .elementwise import EMIT
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form, needs
 from .graph import walk
 from .loops import NARROW, Body, tile_of, writes
 from .moved_rows import MovedRows
@@ -47,52 +46,37 @@ SEAMS = frozenset({Op.CONCATENATE, Op.PAD})
 MOVES = frozenset({Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.REVERSE, Op.CONSTANT, Op.IOTA, Op.COPY})
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Where positions in a row are among several numbers of a step, there are no loops over rows."""
-    shape, numbered = results.shape, () if partition is None else partition.dimensions
-    if len(numbered) > 1 and shape.minor_to_major[0] in numbered:
-        return "a step is a place in a row"
-    if view.by_element or any(root in view.leaves for root in results.roots):
-        return "for no devices" if view.by_element else "a result is in memory"
-    if tile_of(view, results.roots, shape) is not None:
-        return "arrays are read across the order of memory, in tiles"
-    found = regions(view, results.roots, shape)
-    return found if isinstance(found, str) else Fit(tuple(found))
-
-
-def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Region] | str:
-    """Two regions or more that cover a shape, in which everything is decided; or why one nest is better.
+def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Region]:
+    """Two regions or more that cover a shape, in which everything is decided. Raises Unfit if one nest is better.
 
     Rows must be cut: a branch that is the same in a whole row costs nothing.
     """
     nodes = list(walk(roots, view.leaves))
-    if not any(i.opcode in SEAMS for i in nodes):
-        return "no concatenation, and no padding"
-    if shape.size < ENOUGH:
-        return f"{shape.size} elements, fewer than {ENOUGH}"
-    other = next((i for i in nodes if i.opcode not in EMIT and i.opcode not in MOVES and i.opcode not in SEAMS), None)
-    if other is not None:
-        return f"{other.opcode.value} is among what is computed"
+    needs(any(i.opcode in SEAMS for i in nodes), "no concatenation, and no padding")
+    needs(shape.size >= ENOUGH, f"{shape.size} elements, fewer than {ENOUGH}")
+    for i in nodes:
+        known = i.opcode in EMIT or i.opcode in MOVES or i.opcode in SEAMS
+        needs(known, f"{i.opcode.value} is among what is computed")
     cuts: list[set[int]] = [{0, size} for size in shape.dims]
     for instruction, origin in _seams(view, roots, shape.rank):
         edges = _EDGES[instruction.opcode](instruction, origin)
         if edges is None:
-            return f"the places where {instruction.name} changes its operand are not known"
+            raise Unfit(f"the places where {instruction.name} changes its operand are not known")
         for d, position in edges:
             if 0 < position < shape.dims[d]:
                 cuts[d].add(position)
     parts = [list(pairwise(sorted(c))) for c in cuts]
     cells = math.prod(map(len, parts))
-    if cells > CELLS:
-        return f"{cells} cells, more than {CELLS}"
+    needs(cells <= CELLS, f"{cells} cells, more than {CELLS}")
     found = {cell: _choices(view, roots, [low for low, _ in cell]) for cell in itertools.product(*parts)}
     for d in shape.minor_to_major:
         found = _joined(found, d)
     fast = shape.minor_to_major[0]
     runs = len({region[fast] for region in found})
-    if runs < 2 or runs * LENGTH > shape.dims[fast]:
-        return f"rows of {shape.dims[fast]} elements are {runs} runs: at least 2 of {LENGTH} pay"
-    return sorted(found) if len(found) <= REGIONS else f"{len(found)} regions, more than {REGIONS}"
+    needs(runs > 1, "no row is cut")
+    needs(runs * LENGTH <= shape.dims[fast], f"{runs} runs in rows of {shape.dims[fast]}, shorter than {LENGTH}")
+    needs(len(found) <= REGIONS, f"{len(found)} regions, more than {REGIONS}")
+    return sorted(found)
 
 
 def _joined(cells: dict[Region, tuple], d: int) -> dict[Region, tuple]:
@@ -312,16 +296,22 @@ def _over_rows(
         loop.close()
 
 
-REGIONS_FORM = Form(
+@form(
     "regions",
-    "Concatenations and paddings: loops are split where an operand begins or ends.",
-    fits,
     over_regions,
-    limits(
-        globals(),
-        ENOUGH="elements of the result",
-        CELLS="cells between seams",
-        REGIONS="regions",
-        LENGTH="elements of a run, on average",
-    ),
+    ENOUGH="elements of the result",
+    CELLS="cells between seams",
+    REGIONS="regions",
+    LENGTH="elements of a run, on average",
 )
+def in_regions(task: Task) -> Fit:
+    """Concatenations and paddings: loops are split where an operand begins or ends.
+
+    Where positions in a row are among several numbers of a step, there are no loops over rows.
+    """
+    view, results, shape, numbered = task.view, task.results, task.results.shape, task.numbered
+    needs(len(numbered) < 2 or shape.minor_to_major[0] not in numbered, "a step is a place in a row")
+    needs(not view.by_element, "for a device")
+    needs(not any(root in view.leaves for root in results.roots), "a result is in memory")
+    needs(tile_of(view, results.roots, shape) is None, "arrays are read across the order of memory, in tiles")
+    return Fit(tuple(regions(view, results.roots, shape)))

@@ -11,16 +11,15 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
-from .form import Fit, Form, Results, limits
+from .form import Fit, Task, form, needs
 from .graph import walk
 from .leaf import Leaf
 from .memory import LINE, Pointer, is_splat, store
 from .narrow import NARROW
-from .padded_rows import are_whole_rows
+from .padded_rows import in_whole_rows
 from .ranges import Steps
 from .registers import memory_type
 from .stack import alloca
@@ -53,31 +52,28 @@ class RepeatedRows:
     count: int
 
     @staticmethod
-    def of(view: View, leaf: Leaf) -> RepeatedRows | str:
-        """Those of a result; or why it has none, or they are too long or too few."""
+    def of(view: View, leaf: Leaf) -> RepeatedRows:
+        """Those of a result. Raises Unfit if it has none, or they are too long or too few."""
         root, shape = leaf.instruction, leaf.shape
-        if leaf.path or leaf.in_place or view.by_element or root in view.leaves or root.shape.is_tuple:
-            return "in place, in memory, or an element of a tuple" if not view.by_element else "for no devices"
-        if shape.bytes < ENOUGH:
-            return f"{shape.bytes} bytes, fewer than {ENOUGH}"
-        if root.opcode not in EMIT and root.opcode not in _MOVES:
-            return f"{root.opcode.value} is the root"
+        needs(not view.by_element, "for a device")
+        alone = not (leaf.path or leaf.in_place or root in view.leaves or root.shape.is_tuple)
+        needs(alone, "the result is in memory, written in place, or an element of a tuple")
+        needs(shape.bytes >= ENOUGH, f"{shape.bytes} bytes, fewer than {ENOUGH}")
+        needs(root.opcode in EMIT or root.opcode in _MOVES, f"{root.opcode.value} is the root")
         order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
         varies = _varying(view, root)
-        if not varies or order[0] in varies:
-            return "no dimension differs" if not varies else "rows differ along the slowest dimension"
+        needs(varies, "all elements are alike")
+        needs(order[0] not in varies, "rows differ along the slowest dimension")
         inside = order[min(order.index(d) for d in varies if d in order) :]
         period = math.prod(shape.dims[d] for d in inside)
-        size = period * shape.dtype.bytes
+        size, count = period * shape.dtype.bytes, shape.size // period
         computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
         most = LONGEST_BLOCK if computes else SHORT_MOVED
-        if size > most:
-            return f"rows of {size} bytes, more than {most}"
+        needs(size <= most, f"rows of {size} bytes, more than {most}")
         whole = LINE // math.gcd(size, LINE)
         together = -(-max(1, BLOCK // size) // whole) * whole
-        count = shape.size // period
-        if together * size > LONGEST_BLOCK or 2 * together > count:
-            return f"{count} rows of {size} bytes, of which a block has {together}"
+        needs(together * size <= LONGEST_BLOCK, f"a block of {together * size} bytes, more than {LONGEST_BLOCK}")
+        needs(2 * together <= count, f"{count} rows, fewer than two blocks of {together}")
         return RepeatedRows(tuple(inside), period, together, count)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
@@ -159,20 +155,14 @@ def _varying(view: View, root: Instruction) -> set[int]:
     return found
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    found = RepeatedRows.of(view, results.first) if results.alone else f"{len(results.leaves)} results"
-    return found if isinstance(found, str) else Fit(found, are_whole_rows(results.first, partition))
-
-
-ROWS = Form(
+@form(
     "repeated/rows",
-    "Rows that are all alike: computed once, and copied as whole vectors.",
-    fits,
-    lambda e, results, rows, steps: rows.emit(e, results.first, steps),
-    limits(
-        globals(),
-        ENOUGH="bytes of the result",
-        SHORT_MOVED="bytes of a row that is only moved",
-        LONGEST_BLOCK="bytes of a row",
-    ),
+    lambda e, results, given, steps: given.emit(e, results.first, steps),
+    ENOUGH="bytes of the result",
+    SHORT_MOVED="bytes of a row that is only moved",
+    LONGEST_BLOCK="bytes of a row",
 )
+def rows(task: Task) -> Fit:
+    """Rows that are all alike: computed once, and copied as whole vectors."""
+    needs(task.results.alone, f"{len(task.results.leaves)} results")
+    return Fit(RepeatedRows.of(task.view, task.results.first), in_whole_rows(task))

@@ -10,7 +10,7 @@ from ..hlo.shapes import Shape
 from . import column_run
 from .elemental import Elemental, Index, same_order
 from .elementwise import EMIT
-from .form import Results
+from .form import Results, Task, needs
 from .graph import walk
 from .indexing import refuse
 from .leaf import Leaf, is_whole, write_all
@@ -98,10 +98,15 @@ def _share_columns(view: View, products: Sequence[Instruction]) -> bool:
     return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
 
-def products_of_all(view: View, results: Results) -> tuple[Instruction, ...] | str:
-    """The products on which all results of a kernel depend, if one loop can write these; or why none can."""
-    groups = groups_of(view, results.leaves)
-    return groups[0].products if len(groups) == 1 else f"{len(groups)} loops write the results"
+def products_of_all(task: Task, op: Op | None) -> tuple[Instruction, ...]:
+    """The products of an opcode, or none, on which all results of a kernel depend in one loop. Raises Unfit."""
+    leaves = task.results.leaves
+    needs(all(leaf.shape.size for leaf in leaves), "a result has no elements")
+    groups = groups_of(task.view, leaves)
+    needs(len(groups) == 1, f"{len(groups)} loops write the results")
+    found = groups[0].products[0].opcode if groups[0].products else None
+    needs(found is op, f"{'no product' if found is None else found.value} is computed in blocks")
+    return groups[0].products
 
 
 def finishes(e: Elemental, results: Results) -> Callable[[Index], None]:

@@ -15,12 +15,11 @@ from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
 from .fetch import streams_of
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form
 from .leaf import Leaf
 from .loops import SHORTEST
 from .memory import address, load
@@ -37,8 +36,8 @@ STAGED_BYTES = 1 << 18
 """Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
 
 
-def find_rows(view: View, leaves: Sequence[Leaf], single: bool = False) -> RowGraph | str:
-    """The roles of a row kernel's values; or why it is none. single: a single reduction is one, too."""
+def find_rows(view: View, leaves: Sequence[Leaf], single: bool = False) -> RowGraph:
+    """The roles of a row kernel's values. Raises Unfit if it is none. single: a single reduction is one, too."""
     return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), view.leaves, single)
 
 
@@ -75,20 +74,8 @@ class RowWalks:
     runs: tuple[Run | None, ...]
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    rows = find_rows(view, results.leaves)
-    if isinstance(rows, str):
-        return rows
-    walks = tuple(plan_walks(view, with_role(results, rows, Role.FULL), rows))
-    runs = tuple(_run_of(view, walk, rows) for walk in walks)
-    called = {walk.ends[0] for walk, run in zip(walks, runs, strict=True) if run is not None}
-    own = any(walk.reduces and run is None for walk, run in zip(walks, runs, strict=True))
-    found, light = RowWalks(rows, is_flat(rows, view), walks, runs), is_light_in_rows(rows, called)
-    return Fit(found, in_whole_rows(rows, partition), over_rows(rows), bool(called), own, light=light)
-
-
-def in_whole_rows(rows: RowGraph, partition: Partition | None) -> bool:
-    return partition is None or rows.grid.count % partition.extent == 0
+def in_whole_rows(rows: RowGraph, task: Task) -> bool:
+    return task.partition is None or rows.grid.count % task.partition.extent == 0
 
 
 def over_rows(rows: RowGraph) -> tuple[Instruction, ...]:
@@ -473,10 +460,13 @@ def wanted(view: View, rows: RowGraph, step: Walk, through: bool = True) -> set[
     return found
 
 
-WALKS = Form(
-    "rows/walks",
-    "Rows one by one: a walk over the row for each level of reductions, whose results stay in registers.",
-    fits,
-    emit_rows,
-    limits(globals(), STAGED_BYTES="bytes of values that several walks need"),
-)
+@form("rows/walks", emit_rows, STAGED_BYTES="bytes of values that several walks need")
+def walks(task: Task) -> Fit:
+    """Rows one by one: a walk over the row for each level of reductions, whose results stay in registers."""
+    view, rows = task.view, find_rows(task.view, task.results.leaves)
+    planned = tuple(plan_walks(view, with_role(task.results, rows, Role.FULL), rows))
+    runs = tuple(_run_of(view, walk, rows) for walk in planned)
+    called = {walk.ends[0] for walk, run in zip(planned, runs, strict=True) if run is not None}
+    own = any(walk.reduces and run is None for walk, run in zip(planned, runs, strict=True))
+    found, light = RowWalks(rows, is_flat(rows, view), planned, runs), is_light_in_rows(rows, called)
+    return Fit(found, in_whole_rows(rows, task), over_rows(rows), bool(called), own, light=light)

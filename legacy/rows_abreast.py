@@ -18,10 +18,9 @@ from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import Leaf
 from .memory import Pointer, address, load, store
 from .narrow import NARROW
@@ -67,33 +66,21 @@ class Abreast:
     walks: tuple[Walk, ...]
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """A single reduction is a row kernel, too, if it gains by rows side by side."""
-    rows = find_rows(view, results.leaves, is_single(results))
-    reason = rows if isinstance(rows, str) else _declines(view, results, rows)
-    if isinstance(rows, str) or reason:
-        return reason
-    walks = tuple(plan_walks(view, with_role(results, rows, Role.FULL), rows))
-    found, light = Abreast(rows, CHAINS * view.lanes(32), walks), is_light_in_rows(rows, ())
-    return Fit(found, in_whole_rows(rows, partition), over_rows(rows), light=light)
-
-
-def _declines(view: View, results: Results, rows: RowGraph) -> str:
-    """Why a row kernel does not gain by rows side by side; nothing if it does."""
+def _must_gain(view: View, results: Results, rows: RowGraph) -> None:
+    """Raises Unfit if a row kernel does not gain by rows side by side."""
     lanes, grid = CHAINS * view.lanes(32), rows.grid
-    if view.by_element or lanes < SIDE:
-        return "for no devices" if view.by_element else f"blocks of {lanes} rows, fewer than {SIDE}"
-    if not SHORTEST <= grid.length <= LONGEST:
-        return f"rows of {grid.length} elements, not {SHORTEST} to {LONGEST}"
-    if grid.count < lanes:
-        return f"{grid.count} rows, fewer than {lanes}"
-    other = next((array for array in _in_memory(view, results.leaves, rows) if not _is_taken(array)), None)
-    if other is not None:
-        return f"an array of {other[0].value} cannot be turned"
+    needs(not view.by_element, "for a device")
+    needs(lanes >= SIDE, f"blocks of {lanes} rows, fewer than {SIDE}")
+    needs(SHORTEST <= grid.length <= LONGEST, f"rows of {grid.length} elements, not {SHORTEST} to {LONGEST}")
+    needs(grid.count >= lanes, f"{grid.count} rows, fewer than {lanes}")
+    for dtype, role in _in_memory(view, results.leaves, rows):
+        needs(dtype in WIDTHS if role is Role.FULL else not dtype.is_complex, f"{dtype.value} cannot be turned")
     made = any(i not in view.leaves and not i.operands and i.shape.size != 1 for i in _by_row(rows))
-    if made or not is_flat(rows, view):
-        return "something is read or made elsewhere than at the current row and column"
-    return _single_declines(view, results, rows) if is_single(results) else _many_decline(view, results, rows)
+    needs(not made and is_flat(rows, view), "something is not read at the current row and column, or made there")
+    if is_single(results):
+        _single_must_gain(view, results, rows)
+    else:
+        _many_must_gain(view, results, rows)
 
 
 def is_single(results: Results) -> bool:
@@ -101,18 +88,17 @@ def is_single(results: Results) -> bool:
     return results.alone and results.root.opcode is Op.REDUCE
 
 
-def _single_declines(view: View, results: Results, rows: RowGraph) -> str:
+def _single_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """LLVM makes scalars of it if a row fills no vector of 16, or if each step rounds and waits for one."""
-    reduction = Reduction.of(view, results.root, apart=False)
+    reduction, length, count = Reduction.of(view, results.root, apart=False), rows.grid.length, rows.grid.count
     if reduction.simple is None:
-        return "the region is no single operation"
-    if rows.grid.length < LEAST_SINGLE:
-        return f"rows of {rows.grid.length} elements that are only reduced, fewer than {LEAST_SINGLE}"
-    if rows.grid.count < MANY_SINGLE:
-        return f"{rows.grid.count} rows that are only reduced, fewer than {MANY_SINGLE}"
+        raise Unfit("the region is no single operation")
+    needs(length >= LEAST_SINGLE, f"rows of {length} elements that are only reduced, fewer than {LEAST_SINGLE}")
+    needs(count >= MANY_SINGLE, f"{count} rows that are only reduced, fewer than {MANY_SINGLE}")
     if reduction.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
-        return "" if rows.grid.length < FILLS else f"rows of {rows.grid.length} elements fill vectors of {FILLS}"
-    return "" if reduction.dtype in NARROW and not reduction.in_single else "no step of the reduction rounds"
+        needs(length < FILLS, f"rows of {length} elements fill vectors of {FILLS}")
+    else:
+        needs(reduction.dtype in NARROW and not reduction.in_single, "no step of the reduction rounds")
 
 
 LEAST_SINGLE, FILLS = 9, 16
@@ -122,7 +108,7 @@ MANY_SINGLE = 2048
 """Such rows from which on 15 ms more of compilation pay."""
 
 
-def _many_decline(view: View, results: Results, rows: RowGraph) -> str:
+def _many_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """Rows one by one take longer with functions of elements, unless they are f32 and whole vectors of all sizes;
     others if their end is within 128 bits, and a row is no part of them.
     """
@@ -130,9 +116,10 @@ def _many_decline(view: View, results: Results, rows: RowGraph) -> str:
     sizes = [rows.grid.length * dtype.bytes for dtype, _ in found]
     full = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources]
     if any(i.opcode in EXPENSIVE - SINGLE for i in full):
-        return "" if any(size % VECTORS for size in sizes) else f"rows are multiples of {VECTORS} bytes"
-    gains = any(size > LANE and size % LANE for size in sizes)
-    return "" if gains else f"rows are multiples of {LANE} bytes, or fewer"
+        needs(any(size % VECTORS for size in sizes), f"rows are multiples of {VECTORS} bytes")
+    else:
+        gains = any(size > LANE and size % LANE for size in sizes)
+        needs(gains, f"rows are multiples of {LANE} bytes, or fewer")
 
 
 LANE, VECTORS = 16, 128
@@ -147,11 +134,6 @@ def _in_memory(view: View, leaves: Sequence[Leaf], rows: RowGraph) -> list[tuple
     """The dtypes and roles of the arrays that are read or written by row."""
     read = [(i.shape.dtype, rows.roles[i]) for i in _by_row(rows) if i in view.leaves]
     return read + [(leaf.shape.dtype, rows.roles[leaf.instruction]) for leaf in leaves]
-
-
-def _is_taken(array: tuple[DType, Role]) -> bool:
-    dtype, role = array
-    return dtype in WIDTHS if role is Role.FULL else not dtype.is_complex
 
 
 @dataclass(eq=False, slots=True)
@@ -446,16 +428,22 @@ class AbreastRows(RowElemental):
         return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))
 
 
-ABREAST = Form(
+@form(
     "rows/abreast",
-    "Many short rows side by side: each lane is of another row.",
-    fits,
     lambda e, results, given, steps: AbreastRows(e, results, given).emit(steps),
-    limits(
-        globals(),
-        SHORTEST="elements of a row",
-        LONGEST="elements of a row",
-        LEAST_SINGLE="elements of a row that is only reduced",
-        MANY_SINGLE="rows that are only reduced",
-    ),
+    SHORTEST="elements of a row",
+    LONGEST="elements of a row",
+    LEAST_SINGLE="elements of a row that is only reduced",
+    MANY_SINGLE="rows that are only reduced",
 )
+def abreast(task: Task) -> Fit:
+    """Many short rows side by side: each lane is of another row.
+
+    A single reduction is a row kernel, too, if it gains by that.
+    """
+    view, results = task.view, task.results
+    rows = find_rows(view, results.leaves, is_single(results))
+    _must_gain(view, results, rows)
+    walks = tuple(plan_walks(view, with_role(results, rows, Role.FULL), rows))
+    found, light = Abreast(rows, CHAINS * view.lanes(32), walks), is_light_in_rows(rows, ())
+    return Fit(found, in_whole_rows(rows, task), over_rows(rows), light=light)

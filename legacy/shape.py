@@ -10,19 +10,17 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
 from .elemental import Elemental, ElementRule, Index, Reads, same_order
-from .form import Fit, Form, Results
+from .form import Fit, Results, Task, form
 from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
 from .loops import Modes, modes_of, nest, writes
 from .memory import constant_array, immediate, is_splat, load
-from .padded_rows import declines
+from .padded_rows import must_be_only
 from .registers import I32, I64, Register
-from .view import View
 
 SHORT_ROW = 8
 """Elements of a row whose interleaved stores LLVM joins to vectors."""
@@ -213,14 +211,6 @@ def _unpad(
     return quotient, conditions
 
 
-def fits_padded(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Parameters: for rows so short that the value of each element is chosen, the modes of loops; else None."""
-    reason = declines(view, results, Op.PAD)
-    if reason:
-        return reason
-    return Fit(modes_of(view, results.shape) if _has_short_rows(results.first) else None, in_steps=partition is None)
-
-
 def write_padded(e: Elemental, results: Results, short: Modes | None, steps: None) -> None:
     """Write the padding value everywhere, then the operand over it."""
     code, leaf = e.code, results.first
@@ -257,9 +247,15 @@ def write_padded(e: Elemental, results: Results, short: Modes | None, steps: Non
     nest(e, inner, copy, None, modes_of(e.view, inner))
 
 
-PADDED = Form(
-    "padded/pieces", "A padded array: the padding value everywhere, and the operand over it.", fits_padded, write_padded
-)
+@form("padded/pieces", write_padded)
+def padded(task: Task) -> Fit:
+    """A padded array: the padding value everywhere, and the operand over it.
+
+    Parameters: for rows so short that the value of each element is chosen, the modes of loops; else None.
+    """
+    must_be_only(task, Op.PAD)
+    short = modes_of(task.view, task.results.shape) if _has_short_rows(task.results.first) else None
+    return Fit(short, in_steps=task.partition is None)
 
 
 def _has_short_rows(leaf: Leaf) -> bool:

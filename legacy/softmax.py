@@ -13,13 +13,12 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from . import math_f32
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
 from .extremum import close_chains, combine_chains, open_chains
 from .fetch import AHEAD, streams_of
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, Unfit, form, needs
 from .helper import call, declared
 from .memory import LINE, Pointer, address, prefetch
 from .partial import LINES, PartialSums, nothing
@@ -144,24 +143,6 @@ class SoftmaxRows:
     helper: Softmax
 
 
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    rows = find_rows(view, results.leaves)
-    if isinstance(rows, str):
-        return rows
-    length = rows.grid.length
-    if not results.alone or results.shape.dtype is not DType.F32:
-        return f"not a single result of f32 but {len(results.leaves)}, the first of {results.shape.dtype.value}"
-    if not SHORTEST <= length <= LONGEST:
-        return f"rows of {length} elements, not {SHORTEST} to {LONGEST}"
-    found = None if view.strict or view.by_element else _softmax_of(view, results.root, rows)
-    if found is None:
-        return "strict, or for devices" if view.strict or view.by_element else "no softmax or log-softmax"
-    source, factor, log = found
-    helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
-    plan = SoftmaxRows(rows, source, factor, helper)
-    return Fit(plan, in_whole_rows(rows, partition), tuple(rows.sources), shares=True, light=True)
-
-
 def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Steps | None) -> None:
     code, rows, factor, helper, length = e.code, given.rows, given.factor, given.helper, given.rows.grid.length
     numbers: list[Register] = [] if factor is None else [e.value(factor, e.scalar(factor.shape))]
@@ -225,10 +206,18 @@ def _reduced(reduction: Instruction | None, op: Op, start: float) -> Instruction
     return reduction.operands[0] if same and float(init.literal.array) == start else None
 
 
-SOFTMAX = Form(
-    "rows/softmax",
-    "Softmax and log-softmax: a function that kernels share does all rows of a call.",
-    fits,
-    emit_softmax,
-    limits(globals(), SHORTEST="elements of a row", LONGEST="elements of a row"),
-)
+@form("rows/softmax", emit_softmax, SHORTEST="elements of a row", LONGEST="elements of a row")
+def softmax(task: Task) -> Fit:
+    """Softmax and log-softmax: a function that kernels share does all rows of a call."""
+    view, results, rows = task.view, task.results, find_rows(task.view, task.results.leaves)
+    length, dtype = rows.grid.length, results.shape.dtype
+    needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
+    needs(SHORTEST <= length <= LONGEST, f"rows of {length} elements, not {SHORTEST} to {LONGEST}")
+    needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
+    found = _softmax_of(view, results.root, rows)
+    if found is None:
+        raise Unfit("no softmax or log-softmax")
+    source, factor, log = found
+    helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
+    given = SoftmaxRows(rows, source, factor, helper)
+    return Fit(given, in_whole_rows(rows, task), tuple(rows.sources), shares=True, light=True)

@@ -27,9 +27,8 @@ from .memory import address
 from .ranges import Steps, loops_over
 from .registers import BOOL, I8, I64, POINTER, Register
 from .scratch import Scratch
-from .sort_order import KeyOrder, flushing_order, key_order, structure
+from .sort_order import KeyOrder, flushing_order, structure
 from .sort_rows import OperandRow, OperandRows, Target, at_starts
-from .view import View
 
 RUN = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
@@ -93,41 +92,9 @@ class Way:
     is_shared: bool = False
 
 
-def insertion(view: View, instruction: Instruction, cut: Cut) -> Way | str:
-    if cut.is_part:
-        return "parts of rows are wanted"
-    return Way(False) if cut.length <= RUN else f"rows of {cut.length} elements, more than {RUN}"
-
-
-def select(view: View, instruction: Instruction, cut: Cut) -> Way | str:
-    order = key_order(instruction.attributes["to_apply"])
-    if not cut.is_part or view.by_element or order is None:
-        return "whole rows are wanted" if order else "the comparator does not compare one key"
-    if not sort_select.is_worth(cut.length, cut.wanted):
-        return f"{cut.wanted} wanted elements of {cut.length} are too many"
-    sizes = [shape.dtype.bytes for _, shape in instruction.shape.leaves()]
-    keys = next((n for n, size in enumerate(sizes) if size >= order.dtype.bytes), None)
-    if keys is None:
-        return f"no operand's rows have room for keys of {order.dtype.bytes} bytes an element"
-    return Way(True, True, order, selected=cut.wanted, keys=keys, is_shared=not view.strict)
-
-
-def radix(view: View, instruction: Instruction, cut: Cut) -> Way | str:
-    if view.by_element and cut.length < ALONE:
-        return f"rows of {cut.length} elements, fewer than {ALONE} for an item of a device"
-    order = key_order(instruction.attributes["to_apply"])
-    if order is None:
-        return "the comparator does not compare one key"
-    if not sort_radix.is_worth(order, cut.length):
-        return f"rows of {cut.length} elements are too short or too long for {sort_radix.digits(order)} digits"
-    needed = _layout(instruction, cut.is_part)[1] + sort_radix.count_bytes(order)
-    if needed > view.scratch:
-        return f"{needed} bytes of scratch memory are needed, {view.scratch} are there"
-    return Way(True, cut.is_part, order, digits=True)
-
-
-def merge(view: View, instruction: Instruction, cut: Cut) -> Way | str:
-    return Way(True, cut.is_part)
+def scratch_bytes(instruction: Instruction, cut: Cut) -> int:
+    """Bytes for rows of all operands."""
+    return _layout(instruction, cut.is_part)[1]
 
 
 @dataclass(frozen=True, slots=True)

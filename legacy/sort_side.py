@@ -17,6 +17,7 @@ from ..hlo.records import dataclass
 from ..planning.allocation import POOL_ALIGNMENT
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
+from .form import Unfit, needs
 from .memory import LINE, Pointer, load, store
 from .ranges import Steps, loops_over
 from .registers import I8, I64, Register
@@ -76,19 +77,18 @@ class Tile:
         return None
 
 
-def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile | str:
-    """The tile for a sort's rows; or why they have none."""
+def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile:
+    """The tile for a sort's rows. Raises Unfit if they are too long or too few, or elements are no single numbers."""
     shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
     length = shapes[0].dims[dimension]
-    if not 2 <= length <= LONGEST:
-        return f"rows of {length} elements, not 2 to {LONGEST}"
-    if any(shape.dtype.is_complex for shape in shapes):
-        return "complex numbers go along with the keys"
+    needs(2 <= length <= LONGEST, f"rows of {length} elements, not 2 to {LONGEST}")
+    needs(not any(shape.dtype.is_complex for shape in shapes), "complex numbers go along with the keys")
     rows = math.prod(shapes[0].dims) // length
-    if rows < LEAST_ROWS:
-        return f"{rows} rows, fewer than {LEAST_ROWS}"
+    needs(rows >= LEAST_ROWS, f"{rows} rows, fewer than {LEAST_ROWS}")
     found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
-    return found or f"{room} bytes of scratch memory hold no row"
+    if found is None:
+        raise Unfit(f"{room} bytes of scratch memory hold no row")
+    return found
 
 
 class SideBySide:

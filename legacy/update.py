@@ -5,22 +5,12 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .elemental import Elemental, Index
-from .form import Fit, Form, Results
+from .form import Fit, Results, Task, form, needs
 from .linear import is_linear
 from .memory import Pointer, store
 from .ranges import Steps, elements, loops_over
 from .shape import clamped_start
-from .view import View
-
-
-def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """Parameters: whether the operand has to be copied."""
-    if not results.alone or not is_update(results.root):
-        return "no dynamic-update-slice is the only result"
-    held = view.leaves.get(results.root.operands[0])
-    return Fit(not (results.first.in_place and held == results.first.argument), in_steps=False)
 
 
 def is_update(instruction: Instruction) -> bool:
@@ -65,6 +55,13 @@ def copy_operand(
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
 
 
-IN_PLACE = Form(
-    "update/in_place", "A slice is written over an operand, which need not move if it is in place.", fits, emit_update
-)
+@form("update/in_place", emit_update)
+def in_place(task: Task) -> Fit:
+    """A slice is written over an operand, which need not move if it is in place.
+
+    Parameters: whether the operand has to be copied.
+    """
+    leaf, root = task.results.first, task.results.root
+    needs(task.results.alone and is_update(root), "no dynamic-update-slice is the only result")
+    held = task.view.leaves.get(root.operands[0])
+    return Fit(not (leaf.in_place and held == leaf.argument), in_steps=False)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from . import sort, sort_radix, sort_select, sort_side
 from .elemental import Elemental
-from .form import Fit, Form, Results, limits
+from .form import Fit, Results, Task, form, needs
 from .indexing import Scatter
 from .memory import Pointer
 from .pool import emit_pool
@@ -19,147 +16,146 @@ from .ranges import Steps, columns_fit
 from .reduce_window import BLOCK, emit_running
 from .sort_order import KeyOrder, key_order
 from .sort_rows import Target
-from .view import View
-
-Fits = Callable[[View, Results, Partition | None], Fit | str]
+from .sort_side import SideBySide, Tile
 
 
-def _of(op: Op, fits: Callable[[View, Results, Partition | None], Fit | str]) -> Fits:
-    """`fits` for roots with an opcode that write all their results themselves."""
-
-    def of_whole(view: View, results: Results, partition: Partition | None) -> Fit | str:
-        if not results.whole or results.root.opcode is not op:
-            return f"no {op.value} is the root"
-        return fits(view, results, partition)
-
-    return of_whole
+def _whole(task: Task, op: Op) -> Instruction:
+    """The root, if it has this opcode and writes all results itself."""
+    needs(task.results.whole and task.results.root.opcode is op, f"no {op.value} is the root")
+    return task.results.root
 
 
 # Windows -------------------------------------------------------------------------------------------------------------
-
-
-def _fits_running(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    run, shape = running(results.root), results.shape
-    if run is None:
-        return "windows do not each grow by an element"
-    last = next(d for d in shape.minor_to_major if shape.dims[d] != 1)
-    if partition is None:
-        return Fit()
-    inside = partition.dimensions
-    apart = last == run.dimension or columns_fit(partition, inside, last, shape.dims[last], BLOCK)
-    return Fit(in_steps=apart and run.dimension not in inside)
-
-
-def _fits_pool(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    shape = results.shape
-    column = shape.minor_to_major[0]
-    size = shape.dims[column]
-    return Fit(in_steps=partition is None or columns_fit(partition, partition.dimensions, column, size, BLOCK))
 
 
 def _arrays(e: Elemental, results: Results) -> list[tuple[Pointer, Shape]]:
     return [(leaf.pointer(e), leaf.shape) for leaf in results.leaves]
 
 
+@form("window/running", lambda e, results, _, steps: emit_running(e, results.root, _arrays(e, results), steps))
+def cumulative(task: Task) -> Fit:
+    """Cumulative reductions: one value runs along each row."""
+    run, shape = running(_whole(task, Op.REDUCE_WINDOW)), task.results.shape
+    needs(run is not None, "windows do not each grow by an element")
+    assert run is not None
+    last = next((d for d in shape.minor_to_major if shape.dims[d] != 1), run.dimension)
+    apart = last == run.dimension or columns_fit(task.partition, task.numbered, last, shape.dims[last], BLOCK)
+    return Fit(in_steps=apart and run.dimension not in task.numbered)
+
+
+@form("window/pool", lambda e, results, _, steps: emit_pool(e, results.root, _arrays(e, results), steps))
+def pool(task: Task) -> Fit:
+    """Windows of many neighbouring results side by side."""
+    column = _whole(task, Op.REDUCE_WINDOW).shape.minor_to_major[0]
+    return Fit(in_steps=columns_fit(task.partition, task.numbered, column, task.results.shape.dims[column], BLOCK))
+
+
 # Scatters ------------------------------------------------------------------------------------------------------------
-
-
-def _fits_scatter(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    """The window of each update must have one position along the steps' dimensions."""
-    a = results.root.attributes
-    single = {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
-    return Fit(in_steps=partition is None or {*partition.dimensions} <= single)
 
 
 def _emit_scatter(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
     Scatter(e, results.root, [leaf.pointer(e) for leaf in results.leaves], steps).emit()
 
 
+@form("scatter", _emit_scatter)
+def scatter(task: Task) -> Fit:
+    """Windows of updates, combined in order of the batch.
+
+    Each must have one position along the steps' dimensions.
+    """
+    a = _whole(task, Op.SCATTER).attributes
+    return Fit(in_steps={*task.numbered} <= {*a["inserted_window_dims"], *a.get("input_batching_dims", ())})
+
+
 # Sorts ---------------------------------------------------------------------------------------------------------------
 
 
-def _fits_abreast(view: View, results: Results, partition: Partition | None) -> Fit | str:
-    keys = None if view.by_element else key_order(results.root.attributes["to_apply"])
-    if keys is None:
-        return "the comparator does not compare one key" if not view.by_element else "devices sort row by row"
-    tile = sort_side.tile_of(results.root, keys, view.scratch, view.vector_bits)
-    return tile if isinstance(tile, str) else Fit((keys, tile), _in_steps(results.root, partition))
+def _keys(task: Task) -> KeyOrder:
+    """The known order of keys."""
+    order = key_order(_whole(task, Op.SORT).attributes["to_apply"])
+    needs(order is not None, "the comparator does not compare one key")
+    assert order is not None
+    return order
 
 
-def _in_steps(instruction: Instruction, partition: Partition | None) -> bool:
-    """Whether rows are not parted."""
-    return partition is None or instruction.dimensions[0] not in partition.dimensions
-
-
-def _emit_abreast(e: Elemental, results: Results, given: tuple[KeyOrder, sort_side.Tile], steps: Steps | None) -> None:
-    keys, tile = given
-    sort_side.SideBySide(e, results.root, keys, tile, _targets(e, results)).emit(steps)
+def _fit(task: Task, parameters: object, lean: bool = False) -> Fit:
+    """Steps do not divide rows."""
+    return Fit(parameters, task.results.root.dimensions[0] not in task.numbered, lean=lean)
 
 
 def _targets(e: Elemental, results: Results) -> list[Target]:
     return [Target(leaf.pointer(e), leaf.shape, leaf.start) for leaf in results.leaves]
 
 
-def _fits_rows(way: Callable[[View, Instruction, sort.Cut], sort.Way | str]) -> Fits:
-    def fits(view: View, results: Results, partition: Partition | None) -> Fit | str:
-        found = way(view, results.root, sort.Cut.of(results))
-        return found if isinstance(found, str) else Fit(found, _in_steps(results.root, partition), lean=found.is_shared)
-
-    return fits
+def _emit_abreast(e: Elemental, results: Results, given: tuple[KeyOrder, Tile], steps: Steps | None) -> None:
+    SideBySide(e, results.root, *given, _targets(e, results)).emit(steps)
 
 
 def _emit_rows(e: Elemental, results: Results, way: sort.Way, steps: Steps | None) -> None:
     sort.emit_sort(e, results.root, _targets(e, results), way, steps)
 
 
-FORMS = (
-    Form(
-        "window/running",
-        "Cumulative reductions: one value runs along each row.",
-        _of(Op.REDUCE_WINDOW, _fits_running),
-        lambda e, results, _, steps: emit_running(e, results.root, _arrays(e, results), steps),
-    ),
-    Form(
-        "window/pool",
-        "Windows of many neighbouring results side by side.",
-        _of(Op.REDUCE_WINDOW, _fits_pool),
-        lambda e, results, _, steps: emit_pool(e, results.root, _arrays(e, results), steps),
-    ),
-    Form(
-        "scatter", "Windows of updates, combined in order of the batch.", _of(Op.SCATTER, _fits_scatter), _emit_scatter
-    ),
-    Form(
-        "sort/abreast",
-        "Many short rows with one key: a network of exchanges, a lane a row.",
-        _of(Op.SORT, _fits_abreast),
-        _emit_abreast,
-        limits(vars(sort_side), LONGEST="elements of a row", LEAST_ROWS="rows"),
-    ),
-    Form(
-        "sort/insertion",
-        "Rows that are one run.",
-        _of(Op.SORT, _fits_rows(sort.insertion)),
-        _emit_rows,
-        limits(vars(sort), RUN="elements of a row"),
-    ),
-    Form(
-        "sort/select",
-        "A few first elements: what may be among them is collected, and sorted.",
-        _of(Op.SORT, _fits_rows(sort.select)),
-        _emit_rows,
-        limits(vars(sort_select), SHORTEST="elements of a row", SHARE="elements of a row for each wanted one"),
-    ),
-    Form(
-        "sort/radix",
-        "Long rows with one key: by its digits.",
-        _of(Op.SORT, _fits_rows(sort.radix)),
-        _emit_rows,
-        limits(vars(sort_radix), SHORTEST="elements of a row for each digit", LONGEST="elements of a row"),
-    ),
-    Form(
-        "sort/merge",
-        "Any rows and comparators: runs that are merged.",
-        _of(Op.SORT, _fits_rows(sort.merge)),
-        _emit_rows,
-    ),
+@form("sort/abreast", _emit_abreast, sort_side, LONGEST="elements of a row", LEAST_ROWS="rows")
+def abreast(task: Task) -> Fit:
+    """Many short rows with one key: a network of exchanges, a lane a row."""
+    view, order = task.view, _keys(task)
+    needs(not view.by_element, "for a device")
+    return _fit(task, (order, sort_side.tile_of(task.results.root, order, view.scratch, view.vector_bits)))
+
+
+@form("sort/insertion", _emit_rows, sort, RUN="elements of a row")
+def insertion(task: Task) -> Fit:
+    """Rows that are one run."""
+    _whole(task, Op.SORT)
+    cut = sort.Cut.of(task.results)
+    needs(not cut.is_part, "parts of rows are wanted")
+    needs(cut.length <= sort.RUN, f"rows of {cut.length} elements, more than {sort.RUN}")
+    return _fit(task, sort.Way(False))
+
+
+@form(
+    "sort/select",
+    _emit_rows,
+    sort_select,
+    SHORTEST="elements of a row",
+    SHARE="elements of a row for each wanted one",
 )
+def select(task: Task) -> Fit:
+    """A few first elements: what may be among them is collected, and sorted."""
+    order, cut, view = _keys(task), sort.Cut.of(task.results), task.view
+    needs(cut.is_part, "whole rows are wanted")
+    needs(not view.by_element, "for a device")
+    needs(sort_select.is_worth(cut.length, cut.wanted), f"{cut.wanted} wanted elements of {cut.length} are too many")
+    sizes = [shape.dtype.bytes for _, shape in task.results.root.shape.leaves()]
+    keys = next((n for n, size in enumerate(sizes) if size >= order.dtype.bytes), -1)
+    needs(keys >= 0, f"no operand's rows have room for keys of {order.dtype.bytes} bytes an element")
+    way = sort.Way(True, True, order, selected=cut.wanted, keys=keys, is_shared=not view.strict)
+    return _fit(task, way, lean=way.is_shared)
+
+
+@form(
+    "sort/radix",
+    _emit_rows,
+    sort_radix,
+    SHORTEST="elements of a row for each digit",
+    LONGEST="elements of a row",
+)
+def radix(task: Task) -> Fit:
+    """Long rows with one key: by its digits."""
+    order, cut, view = _keys(task), sort.Cut.of(task.results), task.view
+    least, digits = sort.ALONE if view.by_element else 0, sort_radix.digits(order)
+    needs(cut.length >= least, f"rows of {cut.length} elements, fewer than {least} for an item of a device")
+    needs(sort_radix.is_worth(order, cut.length), f"rows of {cut.length} elements do not pay for {digits} digits")
+    needed = sort.scratch_bytes(task.results.root, cut) + sort_radix.count_bytes(order)
+    needs(needed <= view.scratch, f"{needed} bytes of scratch memory are needed, {view.scratch} are there")
+    return _fit(task, sort.Way(True, cut.is_part, order, digits=True))
+
+
+@form("sort/merge", _emit_rows)
+def merge(task: Task) -> Fit:
+    """Any rows and comparators: runs that are merged."""
+    _whole(task, Op.SORT)
+    return _fit(task, sort.Way(True, sort.Cut.of(task.results).is_part))
+
+
+FORMS = (cumulative, pool, scatter, abreast, insertion, select, radix, merge)

@@ -14,6 +14,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.analysis import kernel_forms
 from ...hlo.analysis.rows import rows_of_body
 from ...legacy import graph as legacy_graph
+from ...legacy.form import Unfit
 from ...legacy.row_graph import row_graph as legacy_row_graph
 from ...lhlo import from_kernels
 from ...planning.plan import KernelRequest
@@ -156,8 +157,10 @@ def rows_of(stack: str, kernel: KernelRequest):
         graph = legacy_graph.graph_of(kernel)
         root = graph.root
         roots = list(dict.fromkeys(root.operands)) if root.shape.is_tuple and root.opcode.value == "tuple" else [root]
-        found = legacy_row_graph(roots, graph.leaves)
-        return None if isinstance(found, str) else found
+        try:
+            return legacy_row_graph(roots, graph.leaves)
+        except Unfit:
+            return None
     from ...mlir_emitters.graph import graphs
     from ...mlir_emitters.row_graph import row_graph
 
