@@ -38,7 +38,7 @@ def _extremum(code: Code, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
     return code.intrinsic(f"llvm.{name}.{kind}", x.type, [x, y])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Lanewise:
     """What a kernel stores where its product has some neighbours. root: the product."""
 
