@@ -13,10 +13,10 @@ from ..hlo.opcodes import Op
 from . import convolution_channels, convolution_columns, convolution_depth, convolution_held
 from .builder import IndexValue
 from .convert import convert
-from .convolution_channels import Channels, width_of
-from .convolution_columns import Blocks, Columns, across_role, column_role, is_zero
-from .convolution_depth import Deep, features_in_steps, must_be_deep
-from .convolution_held import Held, holding
+from .convolution_channels import Channels, blocks_of_channels
+from .convolution_columns import Blocks, Columns, blocks_on_stack, column_role, is_zero
+from .convolution_depth import Deep, blocks_deep, must_be_deep
+from .convolution_held import Held, blocks_held
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
 from .form import Fit, Results, Task, form, needs
@@ -72,18 +72,24 @@ def _emit(kind: type[Columns]) -> Callable[[Elemental, Results, Blocks, Steps | 
     return lambda e, results, blocks, steps: kind(e, results, blocks).emit(steps)
 
 
-def _task(task: Task) -> tuple[Instruction, list[int]]:
-    """(The convolution, the roles that the steps number). Raises Unfit."""
-    root = task.product(Op.CONVOLUTION)
-    c = Convolution.of(root)
-    return root, [role for d in task.numbered if (role := c.role_of(d)) is not None]
-
-
-def _fit(task: Task, blocks: Blocks, in_steps: bool = True) -> Fit:
+def _fit(task: Task, blocks: Blocks, in_steps: bool = True, shares: bool = False) -> Fit:
     """Steps must not number what is across the columns."""
-    root, inside = _task(task)
+    inside = _inside(task)
     apart = len(inside) == len(task.numbered) and blocks.across not in inside
-    return Fit(blocks, apart and in_steps, (root,), shares=blocks.calls)
+    return Fit(blocks, apart and in_steps, task.results.products, shares)
+
+
+def _inside(task: Task) -> list[int]:
+    """The roles that the steps number. Raises Unfit if no convolution is computed."""
+    c = Convolution.of(task.product(Op.CONVOLUTION))
+    return [role for d in task.numbered if (role := c.role_of(d)) is not None]
+
+
+def _column(task: Task) -> int:
+    """The role of the columns, which no step numbers."""
+    column = column_role(task.product(Op.CONVOLUTION))
+    needs(column not in _inside(task), "steps number columns")
+    return column
 
 
 @form(
@@ -96,18 +102,10 @@ def _fit(task: Task, blocks: Blocks, in_steps: bool = True) -> Fit:
 )
 def deep(task: Task) -> Fit:
     """Input features are neighbours in both operands: vectors along the depth, by a function that kernels share."""
-    root, inside = _task(task)
+    root = task.product(Op.CONVOLUTION)
     must_be_deep(task.view, root)
-    steps = task.partition is None or OUT not in inside or features_in_steps(task.view, root, inside, task.partition)
-    return _fit(task, Blocks(OUT, across_role(root, OUT)), steps)
-
-
-def _column(task: Task) -> int:
-    """The role of the columns, which no step numbers."""
-    root, inside = _task(task)
-    column = column_role(root)
-    needs(column not in inside, "steps number columns")
-    return column
+    blocks, inside = blocks_deep(task.view, root, task.partition), _inside(task)
+    return _fit(task, blocks, OUT not in inside or (inside[-1] == OUT and blocks.form.block is not None))
 
 
 @form(
@@ -119,8 +117,7 @@ def _column(task: Task) -> int:
 )
 def channels(task: Task) -> Fit:
     """Depthwise: a few positions and all channels of a block, by a function that kernels share."""
-    root, column = task.product(Op.CONVOLUTION), _column(task)
-    return _fit(task, Blocks(column, across_role(root, column), width_of(task.view, root, column)))
+    return _fit(task, blocks_of_channels(task.view, task.product(Op.CONVOLUTION), _column(task)))
 
 
 @form(
@@ -132,16 +129,17 @@ def channels(task: Task) -> Fit:
 )
 def held(task: Task) -> Fit:
     """Output features are neighbours: sums of a few positions stay in vector registers."""
-    return _fit(task, holding(task.view, task.results, _column(task)))
+    blocks = blocks_held(task.view, task.results, _column(task))
+    return _fit(task, blocks, shares=blocks.calls)
 
 
 @form("convolution/columns", _emit(Columns), convolution_columns, NEAR="elements between neighbours in the operands")
 def columns(task: Task) -> Fit:
     """Neighbours of any role: blocks of columns, whose sums are on the stack."""
-    root, inside = _task(task)
+    root = task.product(Op.CONVOLUTION)
     column = column_role(root)
-    fits = columns_fit(task.partition, inside, column, Convolution.of(root).sizes[column], BLOCK)
-    return _fit(task, Blocks(column, across_role(root, column)), fits)
+    fits = columns_fit(task.partition, _inside(task), column, Convolution.of(root).sizes[column], BLOCK)
+    return _fit(task, blocks_on_stack(task.view, root, column), fits)
 
 
 FORMS = (deep, channels, held, columns)

@@ -16,14 +16,13 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Columns, Part, across_role
-from .convolution_held import FACTORS, Held, Weights
+from .convolution_columns import LARGE, Blocks, Columns, Part, across_role
+from .convolution_held import FACTORS, Held, Weights, inside_of, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import COLUMN_TERMS, accumulator_dtype
 from .elemental import Index
 from .form import needs
 from .helper import call, declared
-from .partial import Level
 from .ranges import Steps, column_blocks
 from .reduce_columns import BLOCK
 from .registers import I64, POINTER, memory_type
@@ -195,42 +194,28 @@ def width_of(view: View, instruction: Instruction, column: int) -> int:
     return width
 
 
+def blocks_of_channels(view: View, instruction: Instruction, column: int) -> Blocks:
+    """Raises Unfit. Tiles have no positions of an input with holes: neighbours meet other window positions."""
+    c, across, dtype = Convolution.of(instruction), across_role(instruction, column), accumulator_dtype(instruction)
+    width, (tile, _, taps) = width_of(view, instruction, column), tile_of(c, across)
+    holes = across is not None and across >= SPATIAL and c.axes[across - SPATIAL].holes > 1
+    start, end, apart = (0, 0, 1) if holes else inside_of(c, across)
+    most = max(1, min(tile, end - start))
+    step = min(range(most, most // 2, -1), key=lambda n: (end - start) % n)
+    parts = tuple(parts_of_tiles(c, across, (start, end, apart), step, True))
+    inputs, weights = (Vectors(o.shape.dtype, dtype, width) for o in instruction.operands[:2])
+    positions, lanes = max(part.step for part in parts), max(view.vector_bits, 128) // dtype.bits
+    alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
+    micro = ChannelMicro(inputs, weights, positions, alone, len(c.axes), taps if positions > 1 else 0)
+    return Blocks(column, across, min(BLOCK, c.groups), parts, (), False, True, micro)
+
+
 class Channels(Held):
     """The same sums, by the function. No channel is among the steps' dimensions."""
 
-    calls = True
-    overlaps = False
-
     def __post_init__(self) -> None:
-        (self.instruction,), width = self.results.products, self.blocks.form
-        c = Convolution.of(self.instruction)
-        self.tile, _, taps = tile_of(c, self.blocks.across)
         Columns.__post_init__(self)
-        source, weights = (o.shape.dtype for o in self.instruction.operands[:2])
-        positions = max(part.step for part in self._parts())
-        read = Vectors(source, self.dtype, width), Vectors(weights, self.dtype, width)
-        lanes = max(self.code.view.vector_bits, 128) // self.dtype.bits
-        alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
-        self.micro = ChannelMicro(*read, positions, alone, len(c.axes), taps if positions > 1 else 0)
-        self.adds = False
-
-    def _width(self) -> int:
-        return min(BLOCK, self.c.groups)
-
-    def _levels(self) -> list[list[Level]]:
-        return []
-
-    def _inside(self) -> tuple[int, int, int]:
-        """No positions of an input with holes: neighbours meet other window positions."""
-        holes = self.across is not None and self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
-        return (0, 0, 1) if holes else super()._inside()
-
-    @property
-    def _step(self) -> int:
-        start, end, _ = self._inside()
-        inside = end - start
-        most = max(1, min(self.tile, inside))
-        return min(range(most, most // 2, -1), key=lambda n: inside % n)
+        self.micro: ChannelMicro = self.blocks.form
 
     def _blocks(self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]):
         return column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)

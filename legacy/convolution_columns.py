@@ -24,6 +24,7 @@ from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
 from .ranges import Steps, column_blocks
 from .reduce_columns import BLOCK, row_passes
+from .view import View
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution
 from .windows import Range as Reach
 
@@ -96,14 +97,59 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """column: the role of neighbours; across: that of positions that are computed together. form: what a kind of blocks
-    is given besides. calls: whether products are computed by a function that kernels share, and nothing else is long.
+    """column: the role of neighbours; across: that of positions that are computed together. width: the most columns of
+    a block. parts: of the positions across. levels: for each spatial dimension, the loops over its window; then those
+    over passes of features. adds: whether products are added to what the sums' memory holds. calls: whether a function
+    that kernels share computes them. form: what a kind of blocks is given besides.
     """
 
     column: int
     across: int | None
-    form: Any = None
+    width: int
+    parts: tuple[Part, ...]
+    levels: tuple[list[Level], ...]
+    adds: bool = True
     calls: bool = False
+    form: Any = None
+
+
+def blocks_on_stack(view: View, instruction: Instruction, column: int) -> Blocks:
+    c, across = Convolution.of(instruction), across_role(instruction, column)
+    width = min(BLOCK, c.sizes[column])
+    return Blocks(column, across, width, tuple(_parts(c, across)), tuple(_levels(view, instruction)))
+
+
+def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
+    if across is None:
+        yield Part(0, 1, 1)
+        return
+    if across < SPATIAL:
+        start, end, all_ = 0, c.sizes[across], c.sizes[across]
+    else:
+        axis = c.axes[across - SPATIAL]
+        (start, end), all_ = axis.inside(), axis.count
+    for first, last, step in parts(end - start, ACROSS if c.products >= LARGE and across != GROUP else 1):
+        yield Part(start + first, start + last, step)
+    if end - start < all_:
+        yield Part(start, end, 1, border=True)
+
+
+def _most(view: View, instruction: Instruction) -> int:
+    """Terms of a partial sum."""
+    apart = in_parts(view, accumulator_dtype(instruction), Convolution.of(instruction).terms, COLUMN_TERMS)
+    return COLUMN_TERMS if apart else UNBOUNDED
+
+
+def _levels(view: View, instruction: Instruction) -> list[list[Level]]:
+    c, most = Convolution.of(instruction), _most(view, instruction)
+    each = ROWS if c.products >= LARGE else 1
+    found, terms = levels_of([max(1, c.ins // each)], each, most, OUTSIDE)
+    levels = [found]
+    for axis in reversed(c.axes):
+        inner = OUTSIDE if most != UNBOUNDED and any(level.apart for found in levels for level in found) else most
+        found, terms = levels_of([axis.window], terms, inner, OUTSIDE)
+        levels.append(found or [Level(0, 1, False)])
+    return levels[::-1]
 
 
 @dataclass(eq=False)
@@ -112,8 +158,6 @@ class Columns:
     results: Results
     blocks: Blocks
     place: list[IndexValue] = field(default_factory=list)
-    adds = True
-    """Whether products are added to what the sums' memory holds."""
     known = 0
     """The first columns of a block that another one stores."""
     between = Unroll.FREELY
@@ -126,40 +170,10 @@ class Columns:
         self.place = [0] * len(self.c.sizes)
         self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
         self.large = self.c.products >= LARGE
-        most = max(part.step for part in self._parts())
-        self.sums = PartialArrays(self.code, [zero(self.dtype)], self._width() * most)
-        self.apart = in_parts(self.code.view, self.dtype, self.c.terms, COLUMN_TERMS)
-        self.most = COLUMN_TERMS if self.apart else UNBOUNDED
-        self.levels = self._levels()
-
-    def _width(self) -> int:
-        """The most columns of a block."""
-        return min(BLOCK, self.c.sizes[self.column])
-
-    def _levels(self) -> list[list[Level]]:
-        """For each spatial dimension, the loops over its window; then those over passes of features."""
-        each = ROWS if self.large else 1
-        found, terms = levels_of([max(1, self.c.ins // each)], each, self.most, OUTSIDE)
-        levels = [found]
-        for axis in reversed(self.c.axes):
-            most = OUTSIDE if any(level.apart for found in levels for level in found) else self.most
-            found, terms = levels_of([axis.window], terms, most if self.apart else UNBOUNDED, OUTSIDE)
-            levels.append(found or [Level(0, 1, False)])
-        return levels[::-1]
-
-    def _parts(self) -> Iterator[Part]:
-        if self.across is None:
-            yield Part(0, 1, 1)
-            return
-        if self.across < SPATIAL:
-            start, end, all_ = 0, self.c.sizes[self.across], self.c.sizes[self.across]
-        else:
-            axis = self.c.axes[self.across - SPATIAL]
-            (start, end), all_ = axis.inside(), axis.count
-        for first, last, step in parts(end - start, ACROSS if self.large and self.across != GROUP else 1):
-            yield Part(start + first, start + last, step)
-        if end - start < all_:
-            yield Part(start, end, 1, border=True)
+        most = max(part.step for part in self.blocks.parts)
+        self.sums = PartialArrays(self.code, [zero(self.dtype)], self.blocks.width * most)
+        self.most = _most(self.e.view, self.instruction)
+        self.levels = self.blocks.levels
 
     def emit(self, steps: Steps | None) -> None:
         c = self.c
@@ -169,7 +183,7 @@ class Columns:
         inside = [] if steps is None else [role for d in steps.dimensions if (role := c.role_of(d)) is not None]
         for place, start, width in self._blocks(steps, inside, order):
             self.place = place
-            for part in self._parts():
+            for part in self.blocks.parts:
                 self._part(part, start, width)
 
     def _blocks(
@@ -210,7 +224,7 @@ class Columns:
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
         """The sums of `width` columns from `start` on, at the positions of a tile, followed by `finish`."""
         code, place = self.code, list(self.place)
-        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.adds)
+        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.blocks.adds)
         self._taps(part, [], start, width)
         across = self.unfinished(part)
         if self.across is not None:
@@ -300,7 +314,7 @@ class Columns:
             (total,) = self.sums.read(at)
             for taps, feature in products:
                 a, b = self._factors(place, taps, feature)
-                total = multiply_add(code, self.dtype, total, a, b, self.apart)
+                total = multiply_add(code, self.dtype, total, a, b, self.most != UNBOUNDED)
             self.sums.write(at, [total])
         column.close([])
 

@@ -6,7 +6,6 @@ for each position and feature of a tile, and adds up its lanes at the end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from llvmlite import ir
 
@@ -15,8 +14,8 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Columns, Part, is_zero
-from .convolution_held import FACTORS, TERMS, Held, Weights, first_held
+from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, is_zero
+from .convolution_held import FACTORS, TERMS, Held, Weights, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
@@ -85,52 +84,49 @@ def features_of_tile(view: View, outs: int) -> int:
     return min(range(min(most, outs), most // 2 if outs > most else 0, -1), key=lambda n: (-outs % n, -n))
 
 
-def features_in_steps(view: View, instruction: Instruction, inside: Sequence[int], partition: Partition) -> bool:
-    """Whether the steps, whose roles are these, are whole tiles of features."""
-    return inside[-1] == OUT and _block(view, instruction, partition) is not None
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """held, each: as of Holding. features: of a tile; block: of a block of steps, if the steps number features."""
+
+    lanes: int
+    features: int
+    held: int
+    each: int
+    block: int | None
 
 
-def _block(view: View, instruction: Instruction, partition: Partition) -> int | None:
-    outs = Convolution.of(instruction).outs
-    return block_of(partition, outs, features_of_tile(view, outs), 1)
+def blocks_deep(view: View, instruction: Instruction, partition: Partition | None) -> Blocks:
+    c, across = Convolution.of(instruction), across_role(instruction, OUT)
+    lanes, features = lanes_of(view, c, accumulator_dtype(instruction)), features_of_tile(view, c.outs)
+    most = TERMS * lanes
+    held, pieces = first_held(c, most), -(-c.ins // most)
+    each = -(-c.ins // (pieces * lanes)) * lanes if pieces > 1 else c.ins
+    place = start, end, apart = inside_of(c, across)
+    inside = (end - start) // apart
+    room = (registers(view.vector_bits) - features - 1) // features
+    positions = max(1, min(room, SUMS // features, inside))
+    step = min(range(positions, positions // 2, -1), key=lambda n: inside % n)
+    parts, levels = tuple(parts_of_tiles(c, across, place, step, True)), levels_held(c, held, each)
+    block = None if partition is None else block_of(partition, c.outs, features, 1)
+    found = Depth(lanes, features, held, each, block)
+    return Blocks(OUT, across, features, parts, levels, held > 0 or each < c.ins, True, found)
 
 
 class Deep(Held):
     """The same sums, by the function. Features may be among the steps' dimensions, as the last one."""
 
-    calls = True
-    overlaps = False
-
     def __post_init__(self) -> None:
-        (self.instruction,) = self.results.products
-        c = Convolution.of(self.instruction)
-        self.dtype, self.panel = accumulator_dtype(self.instruction), None
-        self.lanes, self.features = lanes_of(self.e.view, c, self.dtype), features_of_tile(self.e.view, c.outs)
-        most = TERMS * self.lanes
-        self.held = first_held(c, most)
-        parts = -(-c.ins // most)
-        self.each = -(-c.ins // (parts * self.lanes)) * self.lanes if parts > 1 else c.ins
-        self.adds = self.held > 0 or self.each < c.ins
+        found: Depth = self.blocks.form
+        self.lanes, self.features, self.held, self.each = found.lanes, found.features, found.held, found.each
         Columns.__post_init__(self)
-        self.around = Unroll.NEVER
-
-    def _width(self) -> int:
-        return self.features
-
-    @cached_property
-    def _step(self) -> int:
-        start, end, apart = self._inside()
-        inside = (end - start) // apart
-        room = (registers(self.e.view.vector_bits) - self.features - 1) // self.features
-        most = max(1, min(room, SUMS // self.features, inside))
-        return min(range(most, most // 2, -1), key=lambda n: inside % n)
+        self.around, self.panel = Unroll.NEVER, None
 
     def _blocks(
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         code, sizes, outs = self.code, self.c.sizes, self.c.outs
         if steps is not None and OUT in inside:
-            width = _block(self.e.view, self.instruction, steps.partition)
+            width = self.blocks.form.block
             assert width is not None
             for outer, first, block in blocks(code, steps, [sizes[role] for role in inside], width):
                 self._read(block)
@@ -166,8 +162,8 @@ class Deep(Held):
         read = Vectors(source.dtype, self.dtype, self.lanes)
         masked = self.c.ins % self.lanes != 0
         micro = DepthMicro(
-            read, replace(read, source=kernel.dtype), part.step, weights.width, len(dimensions), masked, self.adds,
-            part.rest,
+            read, replace(read, source=kernel.dtype), part.step, weights.width, len(dimensions), masked,
+            self.blocks.adds, part.rest,
         )  # fmt: skip
         below = kernel.strides[self.c.dims.kernel_output_feature]
         numbers = [

@@ -84,44 +84,82 @@ class Grid:
 @dataclass(frozen=True, slots=True)
 class Holding:
     """held: the first spatial dimension whose loop is inside the sums'; each: input features that are added up there.
-    adds: whether products are added to sums in memory. copied: whether blocks of features are. behind: what follows, if
-    that is a few plain operations on vectors.
+    copied: whether blocks of features are. behind: what follows, if that is a few plain operations on vectors.
     """
 
     grid: Grid
     held: int
     each: int
-    adds: bool
     copied: bool
     behind: Lanewise | None
 
 
-def holding(view: View, results: Results, column: int) -> Blocks:
+def blocks_held(view: View, results: Results, column: int) -> Blocks:
     """Raises Unfit."""
     (instruction,) = results.products
-    c, grid = Convolution.of(instruction), grid_of(view, instruction, column)
+    c, grid, across = Convolution.of(instruction), grid_of(view, instruction, column), across_role(instruction, column)
     held = first_held(c, UNBOUNDED if view.strict else TERMS)
     each = c.ins if view.strict else features_of(c.ins)
     copied = is_copied(instruction, accumulator_dtype(instruction))
-    found = Holding(grid, held, each, held > 0 or each < c.ins, copied, Lanewise.of(view, results))
-    across = across_role(instruction, column)
-    return Blocks(column, across, found, _calls(view, instruction, across, found))
+    found = Holding(grid, held, each, copied, Lanewise.of(view, results))
+    place = start, end, apart = inside_of(c, across)
+    inside = (end - start) // apart
+    step = positions_of(grid, view.vector_bits, inside) if c.products >= LARGE and inside > 0 else 1
+    calls = _calls(view, instruction, found, step)
+    over = tiles_of(grid, view.vector_bits, end - start) if calls and step > 1 and apart == 1 else (step, False)
+    parts, levels = parts_of_tiles(c, across, place, step, calls, over), levels_held(c, held, each)
+    return Blocks(column, across, grid.width, tuple(parts), levels, held > 0 or each < c.ins, calls, found)
 
 
-def _calls(view: View, instruction: Instruction, across: int | None, found: Holding) -> bool:
+def _calls(view: View, instruction: Instruction, found: Holding, step: int) -> bool:
     """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
     c, source, vectors = Convolution.of(instruction), instruction.operands[0], found.grid.vectors
     products = found.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[found.held :])
-    called = products * _step(view, c, across, found.grid) * vectors
-    alone = vectors == 1 and found.each >= MOST
-    return called >= (CALLED_ALONE if alone else CALLED) and source in view.leaves and source.shape.dtype in FACTORS
+    least = CALLED_ALONE if vectors == 1 and found.each >= MOST else CALLED
+    return products * step * vectors >= least and source in view.leaves and source.shape.dtype in FACTORS
 
 
-def _step(view: View, c: Convolution, across: int | None, grid: Grid) -> int:
-    """Positions of a whole tile."""
-    start, end, apart = inside_of(c, across)
-    inside = (end - start) // apart
-    return positions_of(grid, view.vector_bits, inside) if c.products >= LARGE and inside > 0 else 1
+def levels_held(c: Convolution, held: int, each: int) -> tuple[list[Level], ...]:
+    """The loops around sums in registers."""
+    found, terms = levels_of([c.ins // each], 1, OUTSIDE, OUTSIDE)
+    levels = [found]
+    for axis in reversed(c.axes[:held]):
+        found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
+        levels.append(found or [Level(0, 1, False)])
+    return tuple(levels[::-1])
+
+
+def parts_of_tiles(
+    c: Convolution,
+    across: int | None,
+    inside: tuple[int, int, int],
+    step: int,
+    calls: bool,
+    tiles: tuple[int, bool] | None = None,
+) -> Iterator[Part]:
+    """inside: as of inside_of; step: positions of a whole tile; tiles: (the same, whether the last tile lies over the
+    one before), if tiles are to cover all positions so.
+    """
+    if across is None:
+        yield Part(0, 1, 1)
+        return
+    start, end, apart = inside
+    holes = across >= SPATIAL and c.axes[across - SPATIAL].holes > 1
+    if holes and not (calls and step > 1):
+        start, end, step = 0, 0, 1
+    if calls and step > 1 and apart == 1 and tiles is not None:
+        step, over = tiles
+        if over:
+            yield Part(start, end, step, rest=True)
+            return
+    end -= (end - start) % (step * apart)
+    if calls and step > 1 and start < end and (holes or end - start < c.sizes[across]):
+        yield Part(start, end, step, rest=True, apart=apart)
+        return
+    if end > start:
+        yield Part(start, end, step)
+    if end - start < c.sizes[across]:
+        yield Part(start, end, 1, border=True)
 
 
 def inside_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
@@ -272,65 +310,16 @@ class Held(Columns):
 
     between = Unroll.DONE
     behind: Lanewise | None = None
-    overlaps = True
-    """Whether tiles may lie over others."""
     stored: IndexValue = 0
     """The first positions of a tile that another one stores."""
 
     def __post_init__(self) -> None:
         found: Holding = self.blocks.form
-        self.grid, self.held, self.each, self.adds = found.grid, found.held, found.each, found.adds
-        self.calls, self.behind = self.blocks.calls, found.behind
+        self.grid, self.held, self.each, self.behind = found.grid, found.held, found.each, found.behind
         super().__post_init__()
         self.around = Unroll.NEVER
         count = self.c.terms * self.grid.width
-        self.panel = None
-        if found.copied:
-            self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count))
-
-    def _inside(self) -> tuple[int, int, int]:
-        return inside_of(self.c, self.across)
-
-    @property
-    def _step(self) -> int:
-        """Positions of a whole tile."""
-        return _step(self.e.view, self.c, self.across, self.grid)
-
-    def _tiles(self, inside: int) -> tuple[int, bool]:
-        return tiles_of(self.grid, self.code.view.vector_bits, inside) if self.overlaps else (self._step, False)
-
-    def _width(self) -> int:
-        return self.grid.width
-
-    def _levels(self) -> list[list[Level]]:
-        found, terms = levels_of([self.c.ins // self.each], 1, OUTSIDE, OUTSIDE)
-        levels = [found]
-        for axis in reversed(self.c.axes[: self.held]):
-            found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
-            levels.append(found or [Level(0, 1, False)])
-        return levels[::-1]
-
-    def _parts(self) -> Iterator[Part]:
-        if self.across is None:
-            yield Part(0, 1, 1)
-            return
-        (start, end, apart), step = self._inside(), self._step
-        holes = self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
-        if holes and not (self.calls and step > 1):
-            start, end, step = 0, 0, 1
-        if self.calls and step > 1 and apart == 1:
-            step, over = self._tiles(end - start)
-            if over:
-                yield Part(start, end, step, rest=True)
-                return
-        end -= (end - start) % (step * apart)
-        if self.calls and step > 1 and start < end and (holes or end - start < self.c.sizes[self.across]):
-            yield Part(start, end, step, rest=True, apart=apart)
-            return
-        if end > start:
-            yield Part(start, end, step)
-        if end - start < self.c.sizes[self.across]:
-            yield Part(start, end, 1, border=True)
+        self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count)) if found.copied else None
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         if not part.rest:
@@ -375,7 +364,7 @@ class Held(Columns):
         adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
         few = registers(self.code.view.vector_bits) <= 16  # with more, factors are ready before sums
         pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
-        micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.adds, part.rest, pairs)
+        micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.blocks.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
 
     def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
@@ -417,7 +406,7 @@ class Held(Columns):
 
         def add_up(first: IndexValue, features: int) -> None:
             tile = _Tile(self, part, start, self.weights, first, features)
-            if self.calls:
+            if self.blocks.calls:
                 tile.call(taps)
             else:
                 tile.put(taps)
@@ -477,7 +466,7 @@ class _Tile:
         vectors = self.weights.vectors
         zeros = [ir.Constant(vectors.type, None)] * (self.part.step * vectors.width // vectors.lanes)
         for n, value in enumerate(self.sums(taps, zeros)):
-            self.columns.sums.put_vector(n * vectors.lanes, value, add=self.columns.adds)
+            self.columns.sums.put_vector(n * vectors.lanes, value, add=self.columns.blocks.adds)
 
     def sums(self, taps: list[IndexValue], before: Sequence[ir.Value]) -> list[ir.Value]:
         """`before` plus the products at the window positions of the remaining dimensions: by position of the tile."""

@@ -85,7 +85,9 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling:
     left = side_of(lhs, 0, sizes[0], dims.lhs_contracting, batches, *counts[0])
     right = side_of(rhs, 1, sizes[1], dims.rhs_contracting, batches + lefts, *counts[1])
     rows, columns = (right, left) if swapped else (left, right)
-    depth = depth_of(rows, columns, math.prod(terms), accumulator_dtype(instruction), shape)
+    length = math.prod(terms)
+    needs(length >= FEWEST_TERMS, f"sums of {length} terms, fewer than {FEWEST_TERMS}")
+    depth = depth_of(rows, columns, length, accumulator_dtype(instruction), shape)
     batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
     return Tiling(instruction, rows, columns, batch, terms, depth)
 
@@ -104,7 +106,6 @@ def depth_of(rows: Side, columns: Side, length: int, dtype: DType, shape: GroupS
     are too few for each item to copy some, or tiles are mostly empty.
     """
     needs(not dtype.is_complex, "complex numbers")
-    needs(length >= FEWEST_TERMS, f"sums of {length} terms, fewer than {FEWEST_TERMS}")
     needs(rows.size >= FEWEST_ROWS, f"{rows.size} rows, fewer than {FEWEST_ROWS}")
     needs(columns.size >= shape.across, f"{columns.size} columns, fewer than {shape.across}")
     depth, items = shape.depth, shape.across * shape.down

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum, auto
 from typing import Any, TypeAlias
 
 from llvmlite import ir
@@ -211,74 +210,15 @@ def reduced_order(instruction: Instruction) -> list[int]:
     return [d for d in reversed(instruction.operands[0].shape.minor_to_major) if d in reduced]
 
 
-class Kind(Enum):
-    """How one element of a reduction is computed."""
-
-    EMPTY = auto()  # there is nothing to reduce
-    SUM_RUN = auto()  # by a function that kernels share
-    PARTS = auto()  # partial sums
-    SHORT_ROW = auto()  # vectors of a row, and the sum of their lanes
-    EXTREMUM_RUN = auto()  # by a function that kernels share
-    LANES = auto()  # the lanes of lines, which are fetched ahead
-    OVERLAPPING = auto()  # pieces of a row, the last one over others
-    FLAT = auto()  # one loop in memory order
-    LOOPS = auto()  # a loop for each dimension
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """given: what a kind needs. shares, walks: as of Fit."""
-
-    kind: Kind
-    reduced: Reduced
-    given: Any = None
-    shares: bool = False
-    walks: bool = False
-
-
-def way_of(view: View, instruction: Instruction) -> Way:
-    """How an element of a reduction is computed, wherever it is needed by itself."""
-    found, operands = Reduction.of(view, instruction), instruction.operands[: len(instruction.operands) // 2]
-    reduced, operand = Reduced.of(view, operands, reduced_order(instruction)), operands[0]
-    if found.length == 0:
-        return Way(Kind.EMPTY, reduced)
-    if found.in_parts:
-        made = None if found.in_single else run_along(view, operand, reduced)
-        kind = Kind.PARTS if made is None else Kind.SUM_RUN
-        return Way(kind, reduced, made, shares=made is not None, walks=made is None)
-    source = source_of_row(view, operand, reduced) if found.simple and found.simple.opcode is Op.ADD else None
-    if source is not None:
-        return Way(Kind.SHORT_ROW, reduced, source)
-    if found.in_chains:
-        source = source_of(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
-        if source is not None:
-            return Way(Kind.EXTREMUM_RUN, reduced, source, shares=True)
-        if reduced.sizes[-1] >= LANED and reduced.streams:
-            return Way(Kind.LANES, reduced, walks=True)
-    walks = found.length >= SHORTEST
-    piece = piece_of(view, operand, found.simple.opcode, reduced) if found.simple else None
-    if piece is not None:
-        return Way(Kind.OVERLAPPING, reduced, piece, walks=walks)
-    flat = len(instruction.dimensions) == operand.shape.rank and all(is_linear(o, view.leaves) for o in operands)
-    return Way(Kind.FLAT if flat else Kind.LOOPS, reduced, walks=walks)
-
-
-def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    way, reducer = way_of(e.view, instruction), Reducer(e, instruction)
-    values = []
-    for init in reducer.inits:
-        values.append((yield init, e.scalar(init.shape)))
-    if way.kind is Kind.EMPTY:
-        return reducer.result(values)
-    along = Along(e, reducer.operands, way.reduced, index)
-    return reducer.result((yield from _EMIT[way.kind](reducer, values, along, way.given)))
-
-
 Values: TypeAlias = Generator[Request, Register, list[Register]]
 """A generator that yields the elements that it reads, receives their values, and returns the reduced ones."""
 
+Emit: TypeAlias = Callable[[Reducer, list[Register], Along, Any], Values]
+"""(reducer, initial values, places, what Way.given has) → the values of an element."""
+
 
 def _sum_run(reducer: Reducer, inits: list[Register], along: Along, made: Made) -> Values:
+    """By a function that kernels share."""
     opened = reducer.widened(inits)
     total = sum_along(reducer.e, reducer.operands[0], made, along)
     return reducer.close(reducer.join(opened, [total]))
@@ -286,6 +226,7 @@ def _sum_run(reducer: Reducer, inits: list[Register], along: Along, made: Made) 
 
 
 def _in_parts(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """Partial sums."""
     opened = reducer.widened(inits)
     sums = PartialSums(reducer.code, [nothing(opened[0])], along.sizes)
     for accumulators in sums.steps(along.ahead(sums.width)):
@@ -295,11 +236,13 @@ def _in_parts(reducer: Reducer, inits: list[Register], along: Along, given: None
 
 
 def _short_row(reducer: Reducer, inits: list[Register], along: Along, source: Instruction) -> Values:
+    """Vectors of a row, and the sum of their lanes."""
     return reducer.join(inits, [sum_of_row(reducer.e, reducer.operands[0], source, along)])
     yield
 
 
 def _extremum_run(reducer: Reducer, inits: list[Register], along: Along, source: Instruction) -> Values:
+    """By a function that kernels share."""
     offset = along.place([0]).offset(reducer.operands[0].shape)
     first = address(reducer.code, reducer.e.leaves[source], source.shape.dtype, offset)
     run = reducer.run(first, along.sizes[0], bool(along.reduced.streams))
@@ -321,10 +264,12 @@ def _in_lanes(reducer: Reducer, inits: list[Register], along: Along, given: None
 
 
 def _overlapping(reducer: Reducer, inits: list[Register], along: Along, piece: int) -> Values:
+    """Pieces of a row, the last one over others."""
     return reducer.close((yield from reduce_overlapping(reducer, reducer.open(inits), along, piece)))
 
 
 def _in_loops(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """A loop for each dimension."""
     accumulators, loops = reducer.open(inits), []
     for size in along.sizes:
         loops.append(reducer.code.loop(size, carried=accumulators, unroll=reducer.unroll(size)))
@@ -340,6 +285,7 @@ def _in_loops(reducer: Reducer, inits: list[Register], along: Along, given: None
 
 
 def _flat(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """One loop in memory order."""
     code, size, accumulators = reducer.code, reducer.operands[0].shape.size, reducer.open(inits)
     loop = code.loop(size, carried=accumulators, unroll=reducer.unroll(size))
     values = []
@@ -348,15 +294,52 @@ def _flat(reducer: Reducer, inits: list[Register], along: Along, given: None) ->
     return reducer.close(loop.close(reducer.combine(loop.carried, values)))
 
 
-_EMIT: dict[Kind, Callable[[Reducer, list[Register], Along, Any], Values]] = {
-    Kind.SUM_RUN: _sum_run,
-    Kind.PARTS: _in_parts,
-    Kind.SHORT_ROW: _short_row,
-    Kind.EXTREMUM_RUN: _extremum_run,
-    Kind.LANES: _in_lanes,
-    Kind.OVERLAPPING: _overlapping,
-    Kind.FLAT: _flat,
-    Kind.LOOPS: _in_loops,
-}
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one element of a reduction is computed. emit: in which loops; given: what these need. shares, walks: as of
+    Fit.
+    """
+
+    emit: Emit
+    reduced: Reduced
+    given: Any = None
+    shares: bool = False
+    walks: bool = False
+
+
+def way_of(view: View, instruction: Instruction) -> Way:
+    """How an element of a reduction is computed, wherever it is needed by itself."""
+    found, operands = Reduction.of(view, instruction), instruction.operands[: len(instruction.operands) // 2]
+    reduced, operand = Reduced.of(view, operands, reduced_order(instruction)), operands[0]
+    if found.in_parts:
+        made = None if found.in_single else run_along(view, operand, reduced)
+        return Way(_in_parts, reduced, walks=True) if made is None else Way(_sum_run, reduced, made, shares=True)
+    source = source_of_row(view, operand, reduced) if found.simple and found.simple.opcode is Op.ADD else None
+    if source is not None:
+        return Way(_short_row, reduced, source)
+    if found.in_chains:
+        source = source_of(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
+        if source is not None:
+            return Way(_extremum_run, reduced, source, shares=True)
+        if reduced.sizes[-1] >= LANED and reduced.streams:
+            return Way(_in_lanes, reduced, walks=True)
+    walks = found.length >= SHORTEST
+    piece = piece_of(view, operand, found.simple.opcode, reduced) if found.simple else None
+    if piece is not None:
+        return Way(_overlapping, reduced, piece, walks=walks)
+    flat = len(instruction.dimensions) == operand.shape.rank and all(is_linear(o, view.leaves) for o in operands)
+    return Way(_flat if flat else _in_loops, reduced, walks=walks)
+
+
+def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
+    way, reducer = way_of(e.view, instruction), Reducer(e, instruction)
+    values = []
+    for init in reducer.inits:
+        values.append((yield init, e.scalar(init.shape)))
+    if not reducer.length:
+        return reducer.result(values)
+    along = Along(e, reducer.operands, way.reduced, index)
+    return reducer.result((yield from way.emit(reducer, values, along, way.given)))
+
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce}
