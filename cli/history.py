@@ -95,9 +95,19 @@ def _provided(version: str) -> XlaVersion:
     import platformdirs
 
     from ..backends.xla.versions import provided
+    from ..codegen.private import make_private, why_untrusted
+    from ..hlo.errors import InputError
 
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    return provided(version, Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib", pyenv)
+    folder = Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib"
+    try:
+        make_private(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write: {error.strerror}", remedy="set XDG_CACHE_HOME") from None
+    if why := why_untrusted(folder.stat()):
+        remedy = "remove it, or set XDG_CACHE_HOME to a folder of your own"
+        raise InputError(f"{folder}: holds programs that run, and {why}", remedy=remedy)
+    return provided(version, folder, pyenv)
 
 
 def _print(made: History, versions: list[str]) -> None:

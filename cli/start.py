@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from typing import NoReturn
 
 
@@ -18,6 +19,7 @@ def start() -> int:
     from .memory_limit import limit_memory
 
     limit_memory()
+    warnings.formatwarning = lambda message, *_, **__: f"testbed: warning: {message}\n"
     if not ignored:
         watch()
     try:

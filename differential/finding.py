@@ -213,7 +213,8 @@ def rerun_of(finding: Finding, folder: Path) -> str:
     stacks needs a command of its own.
     """
     if not finding.setting.optimized or finding.setting.dump:
-        return f"./testbed bisect {quote(str(folder))}"
+        mode = f"  # in the checking mode, as {CASE_FILE} says" if finding.setting.memory else ""
+        return f"./testbed bisect {quote(str(folder))}{mode}"
     plain = [s for s in finding.stacks if s in KNOWN]
     mixed = [s for s in finding.stacks if s not in KNOWN]
     names = plain if "mlir" in plain or not mixed else [*plain, "mlir"]
@@ -222,7 +223,8 @@ def rerun_of(finding: Finding, folder: Path) -> str:
         emitters = f" --emitters {quote(flags)}" if flags else ""
         host = f" --host-program {finding.setting.host_program}" if finding.setting.host_program != "auto" else ""
         threads = f" --threads {finding.setting.threads}" if finding.setting.threads > 1 else ""
-        lines.append(f"./testbed diff {quote(str(folder))} --stacks {','.join(names)}{emitters}{host}{threads}")
+        debug = " --debug memory" if finding.setting.memory else ""
+        lines.append(f"./testbed diff {quote(str(folder))} --stacks {','.join(names)}{emitters}{host}{threads}{debug}")
     return "\n".join(lines)
 
 

@@ -101,7 +101,7 @@ def blocks_held(view: View, results: Results, column: int) -> Blocks:
     held = first_held(c, UNBOUNDED if view.strict else TERMS)
     each = c.ins if view.strict else features_of(c.ins)
     copied = is_copied(instruction, accumulator_dtype(instruction))
-    found = Holding(grid, held, each, copied, Lanewise.of(view, results))
+    found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
     step = positions_of(grid, view.vector_bits, inside) if c.products >= LARGE and inside > 0 else 1
@@ -375,8 +375,9 @@ class Held(Columns):
         lanes = self.grid.lanes
         for n in range(0, width, lanes):
             place[self.column] = self.code.add(start, n)
-            offset = Index.at(self.code, shape, self.c.result(self.code, place)).offset(shape)
-            behind.store(self.e, self.sums.get_vector(self.code.add(row, n), lanes), offset, place[self.column])
+            position = self.c.result(self.code, place)
+            offset = Index.at(self.code, shape, position).offset(shape)
+            behind.store(self.e, self.sums.get_vector(self.code.add(row, n), lanes), offset, position[behind.column])
 
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step

@@ -126,7 +126,7 @@ def _plain(value: Any, within: str = "") -> Iterator[tuple[str, str]]:
 
 
 def form_table() -> tuple[FormInfo, ...]:
-    return tuple(FormInfo(form.name, form.why, form.limits) for form in FORMS)
+    return tuple(FormInfo(form.name, form.why, form.limits, form in GROUP_FORMS) for form in FORMS)
 
 
 def choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> Choice:

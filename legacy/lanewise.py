@@ -40,19 +40,26 @@ def _extremum(code: Code, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
 
 @dataclass(frozen=True, slots=True)
 class Lanewise:
-    """What a kernel stores where its product has some neighbours. root: the product."""
+    """What a kernel stores where its product has some neighbours. root: the product; column: the dimension of the
+    neighbours.
+    """
 
     leaf: Leaf
     root: Instruction
+    column: int
 
     @staticmethod
-    def of(view: View, results: Results) -> Lanewise | None:
-        """None if results are more than a few plain operations on arrays of the product's shape, or on its rows."""
+    def of(view: View, results: Results, column: int) -> Lanewise | None:
+        """None if results are more than a few plain operations on arrays of the product's shape, or on its rows, or if
+        elements along the column are no neighbours in memory.
+        """
         (leaf, *others), (root,) = results.leaves, results.products
         shape = root.shape
-        if others or leaf.path or leaf.shape != shape or shape.dtype not in (DType.F32, DType.F64) or not shape.rank:
+        if others or leaf.path or leaf.shape != shape or shape.dtype not in (DType.F32, DType.F64):
             return None
-        found, nodes, waiting = Lanewise(leaf, root), 0, [leaf.instruction]
+        if shape.strides[column] != 1:
+            return None
+        found, nodes, waiting = Lanewise(leaf, root, column), 0, [leaf.instruction]
         while waiting:
             node = waiting.pop()
             if node is root or node in view.leaves:
@@ -66,11 +73,6 @@ class Lanewise:
                 return None
         return found
 
-    @property
-    def column(self) -> int:
-        """The dimension of the neighbours."""
-        return self.root.shape.minor_to_major[0]
-
     def _is_spread(self, view: View, node: Instruction) -> bool:
         """Whether it is a number, or a row of the product's columns in memory, at all places."""
         if node.opcode is not Op.BROADCAST:
@@ -79,7 +81,9 @@ class Lanewise:
         return source.shape.rank == 0 or (source in view.leaves and tuple(node.dimensions) == (self.column,))
 
     def store(self, e: Elemental, sums: ir.Value, offset: IndexValue, column: IndexValue) -> None:
-        """Store the results of some sums. offset: of the first one in the array; column: its place in the row."""
+        """Store the results of some sums. offset: of the first one in the array; column: its position along that
+        dimension.
+        """
         code, shape = e.code, self.root.shape
         place = address(code, self.leaf.pointer(e), shape.dtype, offset)
         code.b.store(self._value(e, self.leaf.instruction, sums, offset, column), place, align=shape.dtype.bytes)

@@ -85,8 +85,8 @@ STREAMED = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """unroll: the mode of loops. cut: where the loop over a row ends, and another one begins; 0 for one loop. around:
-    the mode of the loops around rows, if it is another one.
+    """unroll: the mode of loops. cut: where the loop over the last dimension, of more than one element, ends, and
+    another one begins; 0 for one loop. around: the mode of the loops around rows, if it is another one.
     """
 
     unroll: Unroll = Unroll.FREELY
@@ -101,8 +101,8 @@ def modes_of(
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
     element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
-    chain of operations. cheap: whether it takes so little code that a row may have two copies. beside: whether it is a
-    reduction of what is beside other elements' in memory.
+    chain of operations. cheap: whether it takes so little code that a row may have two copies, if no step divides it.
+    beside: whether it is a reduction of what is beside other elements' in memory.
     """
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
@@ -117,7 +117,9 @@ def modes_of(
 
 def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None, modes: Modes) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, modes, steps)
+    several = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]  # a row is the last one's
+    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *several]
+    _nest(e, shape.dims, order, [0] * shape.rank, body, modes, steps)
 
 
 def _nest(
@@ -549,8 +551,8 @@ def tiled(task: Task) -> Fit:
 def plain(task: Task) -> Fit:
     """Anything else: loops in memory order, and each element by the rules of its operations."""
     view, roots, shape = task.view, task.results.roots, task.results.shape
-    across, cheap = _many_across(view, roots, shape), _are_cheap(view, roots)
-    return Fit(modes_of(view, shape, across, False, cheap, _are_beside(view, roots)))
+    across, whole = _many_across(view, roots, shape), fastest_dimension(shape) not in task.numbered
+    return Fit(modes_of(view, shape, across, False, whole and _are_cheap(view, roots), _are_beside(view, roots)))
 
 
 FORMS = (linear, by_element, channels_apart, tiled, plain)

@@ -64,7 +64,7 @@ class RepeatedRows:
         varies = _varying(view, root)
         needs(varies, "all elements are alike")
         needs(order[0] not in varies, "rows differ along the slowest dimension")
-        inside = order[min(order.index(d) for d in varies if d in order) :]
+        inside = order[min(order.index(d) for d in varies) :]
         period = math.prod(shape.dims[d] for d in inside)
         size, count = period * shape.dtype.bytes, shape.size // period
         computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
@@ -146,7 +146,8 @@ def _varying(view: View, root: Instruction) -> set[int]:
         elif i.opcode in EMIT and i not in view.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
             following = [(o, roles if o.shape.rank else ()) for o in i.operands]
         elif i.opcode is Op.IOTA:
-            found.add(roles[i.attributes["iota_dimension"]])
+            d = i.attributes["iota_dimension"]
+            found.update([roles[d]] if i.shape.dims[d] != 1 else [])
         elif i.opcode is not Op.CONSTANT or not is_splat(i.literal):
             found.update(role for d, role in enumerate(roles) if i.shape.dims[d] != 1)
         new = [item for item in following if item not in seen]

@@ -19,18 +19,29 @@ from .view import View
 
 
 def groups_of(view: View, leaves: Sequence[Leaf]) -> list[Results]:
-    """Results that one loop nest can write together. Those computed in place come last, after all readers of the
-    operand.
-    """
+    """Results that one loop nest can write together. A leaf that overwrites what another reads is in its group."""
     groups: list[list[Leaf]] = []
     for leaf in leaves:
-        same = next((g for g in groups if _together(g[0], leaf) and _of_one_loop(view, g, leaf)), None)
-        if same is None:
-            groups.append([leaf])
-        else:
-            same.append(leaf)
-    groups.sort(key=lambda group: any(leaf.in_place for leaf in group))
+        alike = [g for g in groups if _together(g[0], leaf)]
+        bound = [g for g in alike if _overwrites(view, g, [leaf]) or _overwrites(view, [leaf], g)]
+        group = bound[0] if bound else next((g for g in alike if _of_one_loop(view, g, leaf)), None)
+        if group is None:
+            groups.append(group := [])
+        for other in bound[1:]:
+            groups.remove(other)
+            group += other
+        group.append(leaf)
     return [_results(view, group) for group in groups]
+
+
+def _overwrites(view: View, written: list[Leaf], computed: list[Leaf]) -> bool:
+    """Whether leaves take over the memory of an operand from which others are computed."""
+    places = {leaf.argument for leaf in written if leaf.in_place}
+    if not places:
+        return False
+    roots = [leaf.instruction for leaf in computed]
+    read = [*roots, *(o for i in walk(roots, view.leaves) for o in i.operands)]
+    return any(view.leaves.get(o) in places for o in read)
 
 
 def _results(view: View, group: list[Leaf]) -> Results:

@@ -37,12 +37,14 @@ class Lanewise:
     column: int
 
     @staticmethod
-    def of(e: Elemental, group: Sequence[Buffer], node: Node) -> Lanewise | None:
-        """None if something else than plain operations on arrays of the result's layout, or along it, is behind it."""
+    def of(e: Elemental, group: Sequence[Buffer], node: Node, column: int) -> Lanewise | None:
+        """None if something else than plain operations on arrays of the result's layout, or along it, is behind it, or
+        if results along the column are apart in memory.
+        """
         result, (product,) = group[0], node.outputs
-        if len(group) > 1 or product.dtype not in (DType.F32, DType.F64) or not product.dims:
+        if len(group) > 1 or product.dtype not in (DType.F32, DType.F64) or product.strides[column] != 1:
             return None
-        found = Lanewise(e, product, result, product.shape.minor_to_major[0])
+        found = Lanewise(e, product, result, column)
         return found if found._fits() else None
 
     def _fits(self) -> bool:
@@ -70,7 +72,9 @@ class Lanewise:
         return (buffer.dims, buffer.strides) == (self.product.dims, self.product.strides)
 
     def value(self, total: Value, offset: Index, column: Index) -> Value:
-        """The results whose sums are `total`. offset: of the first one in its array; column: its place in a row."""
+        """The results whose sums are `total`. offset: of the first one in its array; column: its position along that
+        dimension.
+        """
         return self._of(origin(self.result), total, offset, column)
 
     def _of(self, buffer: Buffer, total: Value, offset: Index, column: Index) -> Value:

@@ -321,7 +321,7 @@ class RowKernel(Elemental):
             found[-1 if result in last else levels[result]].results.append(result)
         for n, step in enumerate(found):
             copies = {first_of(r): r for r in step.results if first_of(r) in self.graph.roles}
-            self.written |= copies
+            self.written = copies | self.written  # the first: a later one may not be there yet
             for later in found[n + 1 :]:
                 later.held += copies
         self._choose_kept(found)

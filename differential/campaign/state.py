@@ -11,7 +11,7 @@ from typing import Any
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from .cause import Cause
-from .coverage import Key
+from .coverage import FormKey, Key
 
 STATE_FILE = "campaign.json"
 SCHEMA = 1
@@ -33,8 +33,9 @@ class Known:
 class State:
     """seconds: of all runs of the campaign together; rounds: the next round of each process.
 
-    unrepeated: blobs of tasks that ended a process once, and not when they were run again. options: of what is drawn,
-    as the command line has them; None in files that say nothing of them.
+    unrepeated: blobs of tasks that ended a process once, and not when they were run again. undecided: blobs of tasks
+    whose results differ, where there was no time to find out whether the float rules permit it.
+    options: of what is drawn, as the command line has them; None in files that say nothing of them.
     """
 
     seed: int
@@ -46,6 +47,8 @@ class State:
     causes: list[Known] = field(default_factory=list)
     unrepeated: list[str] = field(default_factory=list)
     options: dict[str, Any] | None = None
+    undecided: list[str] = field(default_factory=list)
+    forms: Counter[FormKey] = field(default_factory=Counter)
 
     @property
     def rate(self) -> float:
@@ -91,7 +94,9 @@ class State:
                 for known in self.causes
             ],
             "unrepeated": self.unrepeated,
+            "undecided": self.undecided,
             "coverage": [[*key, count] for key, count in sorted(self.coverage.items())],
+            "forms": [[*key, count] for key, count in sorted(self.forms.items())],
         }
 
     def save(self, folder: Path) -> None:
@@ -123,6 +128,8 @@ def read_state(folder: Path) -> State:
             ],
             [str(blob) for blob in found["unrepeated"]],
             dict(found["options"]) if found.get("options") is not None else None,
+            [str(blob) for blob in found.get("undecided", ())],
+            Counter({(str(stack), str(form)): int(n) for stack, form, n in found.get("forms", ())}),
         )
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}", remedy="leave out --resume to begin a campaign") from None
