@@ -64,13 +64,14 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a form is asked about. partition: of the kernel, if its loops are to run over some of the steps; group: the
-    shape of groups of a device's items, if these compute it.
+    """What a form is asked about. partition: of the kernel, if its loops are to run over some of the steps. rows: the
+    RowGraph of a row kernel. group: the shape of groups of a device's items, if these compute it.
     """
 
     view: View
     results: Results
     partition: Partition | None = None
+    rows: object = None
     group: GroupShape | None = None
 
     @property

@@ -139,9 +139,13 @@ def choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> C
 
 def _choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> tuple[Chosen, ...]:
     before: list[Declined] = []
-    whole = first_that_fits(ROW_FORMS, Task(view, Results(tuple(leaves)), partition), before)
-    if whole is not None:
-        return (whole,)
+    try:
+        task = Task(view, Results(tuple(leaves)), partition, rows.find_rows(view, leaves))
+        whole = first_that_fits(ROW_FORMS, task, before)
+        if whole is not None:
+            return (whole,)
+    except Unfit as reason:
+        before += [Declined(form.name, str(reason)) for form in ROW_FORMS]
     tasks = [Task(view, results, partition) for results in groups_of(view, leaves)]
     parts = [first_that_fits(RESULT_FORMS, task, list(before)) for task in tasks]
     return tuple(part for part in parts if part is not None)  # nests take all results

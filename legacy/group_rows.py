@@ -232,7 +232,7 @@ def rows(task: Task) -> Fit:
     """Row kernels: a group's items share a row, or several short ones."""
     view, results, shape = task.view, task.results, task.group
     assert shape is not None
-    graph = find_rows(view, results.leaves, single=True)
+    graph = find_rows(view, results.leaves)
     length = graph.grid.length
     needs(length >= FEWEST, f"rows of {length} elements, fewer than {FEWEST}")
     for i in over_rows(graph):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ..hlo.analysis.sorted_parts import part_of_sort
-from ..hlo.analysis.windows import running
+from ..hlo.analysis.windows import running, single_op, taps
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
@@ -14,7 +14,6 @@ from ..planning.plan import KernelRequest
 from .elemental import Elemental, Index
 from .graph import Graph
 from .memory import Pointer, store
-from .pool import is_pool
 from .registers import Register
 
 
@@ -75,6 +74,18 @@ def result_leaves(request: KernelRequest, graph: Graph, metadata: Collection[str
         place = len(leaves), argument, alignment, argument in request.operands
         leaves.append(Leaf(instruction, rest, shape_, *place, start))
     return leaves
+
+
+def is_pool(instruction: Instruction) -> bool:
+    """Whether many results can be combined side by side; the order of a window's elements must not matter."""
+    if single_op(instruction) is None or not instruction.operands[0].shape.size:
+        return False
+    fastest = next((instruction.shape.dims[d] for d in instruction.shape.minor_to_major), 1)
+    return fastest >= LEAST and taps(instruction) > 1
+
+
+LEAST = 8
+"""The number of results along memory from which on a block of them pays off."""
 
 
 WHOLE: dict[Op, Callable[[Instruction], bool]] = {

@@ -19,7 +19,7 @@ from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
 from .fetch import streams_of
-from .form import Fit, Results, Task, form
+from .form import Fit, Results, Task, form, needs
 from .leaf import Leaf
 from .loops import SHORTEST
 from .memory import address, load
@@ -36,9 +36,9 @@ STAGED_BYTES = 1 << 18
 """Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
 
 
-def find_rows(view: View, leaves: Sequence[Leaf], single: bool = False) -> RowGraph:
-    """The roles of a row kernel's values. Raises Unfit if it is none. single: a single reduction is one, too."""
-    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), view.leaves, single)
+def find_rows(view: View, leaves: Sequence[Leaf]) -> RowGraph:
+    """The roles of a row kernel's values; a single reduction is one, too. Raises Unfit if it is none."""
+    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), view.leaves, single=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,15 @@ class RowWalks:
     flat: bool
     walks: tuple[Walk, ...]
     runs: tuple[Run | None, ...]
+
+
+def rows_of(task: Task, single: bool = False) -> RowGraph:
+    """The roles, unless a reduction is the only result. single: a reduction of one array may be. Raises Unfit."""
+    results = task.results
+    only = len(set(results.roots)) == 1 and results.root.opcode is Op.REDUCE
+    needs(not only or (single and results.alone), "a reduction is the only result")
+    assert isinstance(task.rows, RowGraph)
+    return task.rows
 
 
 def in_whole_rows(rows: RowGraph, task: Task) -> bool:
@@ -463,7 +472,7 @@ def wanted(view: View, rows: RowGraph, step: Walk, through: bool = True) -> set[
 @form("rows/walks", emit_rows, STAGED_BYTES="bytes of values that several walks need")
 def walks(task: Task) -> Fit:
     """Rows one by one: a walk over the row for each level of reductions, whose results stay in registers."""
-    view, rows = task.view, find_rows(task.view, task.results.leaves)
+    view, rows = task.view, rows_of(task)
     planned = tuple(plan_walks(view, with_role(task.results, rows, Role.FULL), rows))
     runs = tuple(_run_of(view, walk, rows) for walk in planned)
     called = {walk.ends[0] for walk, run in zip(planned, runs, strict=True) if run is not None}

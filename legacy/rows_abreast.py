@@ -32,12 +32,12 @@ from .rows import (
     SINGLE,
     RowElemental,
     Walk,
-    find_rows,
     in_whole_rows,
     is_flat,
     is_light_in_rows,
     over_rows,
     plan_walks,
+    rows_of,
     wanted,
     with_role,
 )
@@ -442,7 +442,7 @@ def abreast(task: Task) -> Fit:
     A single reduction is a row kernel, too, if it gains by that.
     """
     view, results = task.view, task.results
-    rows = find_rows(view, results.leaves, is_single(results))
+    rows = rows_of(task, single=True)
     _must_gain(view, results, rows)
     walks = tuple(plan_walks(view, with_role(results, rows, Role.FULL), rows))
     found, light = Abreast(rows, CHAINS * view.lanes(32), walks), is_light_in_rows(rows, ())

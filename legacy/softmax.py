@@ -27,7 +27,7 @@ from .real import Real
 from .reduce import simple_op
 from .registers import FLOAT, I64, POINTER, Register, flatten, real_constant
 from .row_graph import PASSED, Role, RowGraph
-from .rows import find_rows, in_whole_rows
+from .rows import in_whole_rows, rows_of
 from .stack import alloca
 from .sum_run import scaled_source
 from .view import View
@@ -209,7 +209,7 @@ def _reduced(reduction: Instruction | None, op: Op, start: float) -> Instruction
 @form("rows/softmax", emit_softmax, SHORTEST="elements of a row", LONGEST="elements of a row")
 def softmax(task: Task) -> Fit:
     """Softmax and log-softmax: a function that kernels share does all rows of a call."""
-    view, results, rows = task.view, task.results, find_rows(task.view, task.results.leaves)
+    view, results, rows = task.view, task.results, rows_of(task)
     length, dtype = rows.grid.length, results.shape.dtype
     needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
     needs(SHORTEST <= length <= LONGEST, f"rows of {length} elements, not {SHORTEST} to {LONGEST}")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.shapes import Shape
-from . import sort, sort_radix, sort_select, sort_side
+from . import pool_phases, sort, sort_radix, sort_select, sort_side
 from .elemental import Elemental
-from .form import Fit, Results, Task, form, needs
+from .form import Fit, Results, Task, Unfit, form, needs
 from .indexing import Scatter
-from .memory import Pointer
-from .pool import emit_pool
+from .pool import emit_phases, emit_pool, key_of
+from .pool_phases import must_have_phases
 from .ranges import Steps, columns_fit
-from .reduce_window import BLOCK, emit_running
+from .reduce_window import BLOCK, Runs, emit_running
 from .sort_order import KeyOrder, key_order
 from .sort_rows import Target
 from .sort_side import SideBySide, Tile
@@ -28,26 +27,36 @@ def _whole(task: Task, op: Op) -> Instruction:
 # Windows -------------------------------------------------------------------------------------------------------------
 
 
-def _arrays(e: Elemental, results: Results) -> list[tuple[Pointer, Shape]]:
-    return [(leaf.pointer(e), leaf.shape) for leaf in results.leaves]
-
-
-@form("window/running", lambda e, results, _, steps: emit_running(e, results.root, _arrays(e, results), steps))
+@form("window/running", emit_running)
 def cumulative(task: Task) -> Fit:
     """Cumulative reductions: one value runs along each row."""
     run, shape = running(_whole(task, Op.REDUCE_WINDOW)), task.results.shape
-    needs(run is not None, "windows do not each grow by an element")
-    assert run is not None
-    last = next((d for d in shape.minor_to_major if shape.dims[d] != 1), run.dimension)
-    apart = last == run.dimension or columns_fit(task.partition, task.numbered, last, shape.dims[last], BLOCK)
-    return Fit(in_steps=apart and run.dimension not in task.numbered)
+    if run is None:
+        raise Unfit("windows do not each grow by an element")
+    given, numbered = Runs.of(run, shape, task.partition), task.numbered
+    column = given.column
+    apart = column is None or columns_fit(task.partition, numbered, column, shape.dims[column], BLOCK)
+    return Fit(given, apart and run.dimension not in numbered)
 
 
-@form("window/pool", lambda e, results, _, steps: emit_pool(e, results.root, _arrays(e, results), steps))
+def _in_blocks(task: Task) -> bool:
+    """Whether steps are whole blocks of results."""
+    shape = task.results.shape
+    column = shape.minor_to_major[0]
+    return columns_fit(task.partition, task.numbered, column, shape.dims[column], BLOCK)
+
+
+@form("window/phases", emit_phases, pool_phases, STRIDE="elements between windows", WINDOW="elements of a window")
+def phases(task: Task) -> Fit:
+    """Windows that overlap or are a few elements apart along memory: whole vectors of rows, then along memory."""
+    must_have_phases(_whole(task, Op.REDUCE_WINDOW))
+    return Fit(in_steps=_in_blocks(task))
+
+
+@form("window/pool", emit_pool)
 def pool(task: Task) -> Fit:
     """Windows of many neighbouring results side by side."""
-    column = _whole(task, Op.REDUCE_WINDOW).shape.minor_to_major[0]
-    return Fit(in_steps=columns_fit(task.partition, task.numbered, column, task.results.shape.dims[column], BLOCK))
+    return Fit(key_of(task.view, _whole(task, Op.REDUCE_WINDOW)), _in_blocks(task))
 
 
 # Scatters ------------------------------------------------------------------------------------------------------------
@@ -158,4 +167,4 @@ def merge(task: Task) -> Fit:
     return _fit(task, sort.Way(True, sort.Cut.of(task.results).is_part))
 
 
-FORMS = (cumulative, pool, scatter, abreast, insertion, select, radix, merge)
+FORMS = (cumulative, phases, pool, scatter, abreast, insertion, select, radix, merge)

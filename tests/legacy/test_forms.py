@@ -92,6 +92,8 @@ ROOT r = (f32[0,5], f32[8]) fusion(x, y), kind=kLoop, calls=negations""",
 ROOT r = s8[512,512] dynamic-update-slice(x, u, i, i)""",
     "window/running": """x = f32[16384] parameter(0); z = f32[] constant(0);
 ROOT r = f32[16384] reduce-window(x, z), window={size=16384 pad=16383_0}, to_apply=add""",
+    "window/phases": """x = f32[128,128] parameter(0); z = f32[] constant(0);
+ROOT r = f32[63,63] reduce-window(x, z), window={size=3x3 stride=2x2}, to_apply=max""",
     "window/pool": """x = f32[128,128] parameter(0); z = f32[] constant(0);
 ROOT r = f32[98,98] reduce-window(x, z), window={size=31x31}, to_apply=max""",
     "scatter": """x = f32[100] parameter(0); i = s32[40,1] parameter(1); u = f32[40] parameter(2);
