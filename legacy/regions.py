@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .elemental import Elemental
@@ -215,11 +216,27 @@ _FOLLOWED = frozenset({Op.CONCATENATE, Op.COPY, Op.PAD, Op.SLICE})
 # Loops --------------------------------------------------------------------------------------------------------------
 
 
-def over_regions(e: Elemental, results: Results, found: Sequence[Region], steps: Steps | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """moved: of each region the rows that are only moved, if they go past the caches."""
+
+    regions: tuple[Region, ...]
+    moved: tuple[MovedRows | None, ...]
+
+
+def over_regions(e: Elemental, results: Results, given: Regions, steps: Steps | None = None) -> None:
     """Write all results in a nest of loops for the regions of the same rows, whose parts follow each other in it."""
-    code, shape, body = e.code, results.shape, writes(e, results)
-    fast = shape.minor_to_major[0]
-    rows_of = MovedRows(e, results.first, followed) if results.alone else None
+    code, shape, body, found = e.code, results.shape, writes(e, results), given.regions
+    fast, moved = shape.minor_to_major[0], dict(zip(found, given.moved, strict=True))
+
+    def move(part: Region, positions: Sequence[IndexValue]) -> int:
+        """Move what is only moved of a row. Returns how many elements."""
+        rows = moved[part]
+        if rows is None:
+            return 0
+        rows.write(e, results.first, positions)
+        return rows.whole
+
     rows: dict[Region, list[Region]] = {}
     for region in found:
         rows.setdefault(region[:fast] + region[fast + 1 :], []).append(region)
@@ -227,7 +244,7 @@ def over_regions(e: Elemental, results: Results, found: Sequence[Region], steps:
         rows = {region: [region] for region in found}
     if steps is None or len(steps.dimensions) == 1:
         for parts in rows.values():
-            _over_rows(code, shape, parts, body, steps, {}, rows_of)
+            _over_rows(code, shape, parts, body, steps, {}, move)
         return
     loop, places = in_order(code, steps, [shape.dims[d] for d in steps.dimensions])
     numbered = dict(zip(steps.dimensions, places, strict=True))
@@ -255,7 +272,7 @@ def _over_rows(
     body: Body,
     steps: Steps | None,
     numbered: dict[int, IndexValue],
-    rows_of: MovedRows | None = None,
+    move: Callable[[Region, Sequence[IndexValue]], int] | None = None,
 ) -> None:
     """Regions that differ along the fastest dimension. numbered: positions that are known from outside. Steps are of
     one dimension, and may not meet the regions.
@@ -284,8 +301,8 @@ def _over_rows(
             body(positions)
             continue
         first, end = part[fast]
-        if rows_of is not None and fast not in inside:
-            first += rows_of.write(positions, fast, part)
+        if move is not None:
+            first += move(part, positions)
             if first == end:
                 continue
         inner = open_loop(fast, (first, end))
@@ -314,4 +331,7 @@ def in_regions(task: Task) -> Fit:
     needs(not view.by_element, "for a device")
     needs(not any(root in view.leaves for root in results.roots), "a result is in memory")
     needs(tile_of(view, results.roots, shape) is None, "arrays are read across the order of memory, in tiles")
-    return Fit(tuple(regions(view, results.roots, shape)))
+    found = tuple(regions(view, results.roots, shape))
+    moves = results.alone and len(numbered) < 2 and shape.minor_to_major[0] not in numbered
+    moved = tuple(MovedRows.of(view, results.first, r, followed) if moves else None for r in found)
+    return Fit(Regions(found, moved))
