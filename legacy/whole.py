@@ -8,14 +8,14 @@ from ..hlo.opcodes import Op
 from . import pool_phases, sort, sort_radix, sort_select, sort_side
 from .elemental import Elemental
 from .form import Fit, Results, Task, Unfit, form, needs
-from .indexing import Scatter
+from .indexing import Scatter, Scattering
 from .pool import emit_phases, emit_pool, key_of
 from .pool_phases import must_have_phases
 from .ranges import Steps, columns_fit
 from .reduce_window import BLOCK, Runs, emit_running
 from .sort_order import KeyOrder, key_order
 from .sort_rows import Target
-from .sort_side import SideBySide, Tile
+from .sort_side import Abreast, SideBySide, tile_of
 
 
 def _whole(task: Task, op: Op) -> Instruction:
@@ -62,8 +62,8 @@ def pool(task: Task) -> Fit:
 # Scatters ------------------------------------------------------------------------------------------------------------
 
 
-def _emit_scatter(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
-    Scatter(e, results.root, [leaf.pointer(e) for leaf in results.leaves], steps).emit()
+def _emit_scatter(e: Elemental, results: Results, given: Scattering, steps: Steps | None) -> None:
+    Scatter(e, results.root, [leaf.pointer(e) for leaf in results.leaves], given, steps).emit()
 
 
 @form("scatter", _emit_scatter)
@@ -72,8 +72,9 @@ def scatter(task: Task) -> Fit:
 
     Each must have one position along the steps' dimensions.
     """
-    a = _whole(task, Op.SCATTER).attributes
-    return Fit(in_steps={*task.numbered} <= {*a["inserted_window_dims"], *a.get("input_batching_dims", ())})
+    root = _whole(task, Op.SCATTER)
+    single = {*root.attributes["inserted_window_dims"], *root.attributes.get("input_batching_dims", ())}
+    return Fit(Scattering.of(task.view, task.results), {*task.numbered} <= single)
 
 
 # Sorts ---------------------------------------------------------------------------------------------------------------
@@ -96,8 +97,8 @@ def _targets(e: Elemental, results: Results) -> list[Target]:
     return [Target(leaf.pointer(e), leaf.shape, leaf.start) for leaf in results.leaves]
 
 
-def _emit_abreast(e: Elemental, results: Results, given: tuple[KeyOrder, Tile], steps: Steps | None) -> None:
-    SideBySide(e, results.root, *given, _targets(e, results)).emit(steps)
+def _emit_abreast(e: Elemental, results: Results, given: Abreast, steps: Steps | None) -> None:
+    SideBySide(e, results.root, given, _targets(e, results)).emit(steps)
 
 
 def _emit_rows(e: Elemental, results: Results, way: sort.Way, steps: Steps | None) -> None:
@@ -109,7 +110,8 @@ def abreast(task: Task) -> Fit:
     """Many short rows with one key: a network of exchanges, a lane a row."""
     view, order = task.view, _keys(task)
     needs(not view.by_element, "for a device")
-    return _fit(task, (order, sort_side.tile_of(task.results.root, order, view.scratch, view.vector_bits)))
+    tile = tile_of(task.results.root, order, view.scratch, view.vector_bits)
+    return _fit(task, Abreast.of(task.results, order, tile, task.partition))
 
 
 @form("sort/insertion", _emit_rows, sort, RUN="elements of a row")
