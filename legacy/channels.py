@@ -15,16 +15,16 @@ from ..hlo.shapes import Shape
 from .builder import Code, Unroll
 from .crossings import crossings_of
 from .elemental import Elemental
-from .form import needs
+from .form import at_least, needs
 from .leaf import Leaf
 from .ranges import Steps, loops_over
 from .registers import I32
 from .view import View
 
-MOST_CHANNELS = 4
+MAXIMUM_CHANNELS = 4
 """Of as many, vectors of each channel are chosen from as many vectors of pixels, two after the other."""
 
-ENOUGH = 1 << 12
+MINIMUM_ELEMENTS = 1 << 12
 """Elements of a result from which on the code pays."""
 
 WHOLE, BYTES, PART = 512, 2, 16
@@ -50,10 +50,10 @@ class Channels:
     def of(view: View, root: Instruction, shape: Shape) -> Channels:
         """Of a root that only moves elements. Raises Unfit."""
         dtype = shape.dtype
-        needs(shape.size >= ENOUGH, f"{shape.size} elements, fewer than {ENOUGH}")
+        at_least(shape.size, MINIMUM_ELEMENTS, "elements")
         needs(not view.by_element, "for a device")
         needs(dtype is not DType.PRED and 8 <= dtype.bits <= 64, f"{dtype.value} has not 8 to 64 bits")
-        found = crossings_of(view, root, ENOUGH)
+        found = crossings_of(view, root, MINIMUM_ELEMENTS)
         whole = len(found) == 1 and found[0].exact and found[0].leaf.shape.size == shape.size
         needs(whole, "not all elements of one array are moved")
         leaf, roles = found[0].leaf, found[0].roles
@@ -67,8 +67,8 @@ class Channels:
         lanes //= dtype.bytes
         needs(planes is not None and shape.dims[planes] == count, f"{count} elements are between those of a plane")
         assert planes is not None
-        needs(2 <= count <= MOST_CHANNELS, f"{count} channels, not 2 to {MOST_CHANNELS}")
-        needs(pixels >= 2 * lanes, f"{pixels} pixels, fewer than {2 * lanes}")
+        needs(2 <= count <= MAXIMUM_CHANNELS, f"{count} channels, not 2 to {MAXIMUM_CHANNELS}")
+        at_least(pixels, 2 * lanes, "pixels")
         outer = tuple((d, strides[d]) for d in reversed(order) if d != planes)
         return Channels(leaf, outer, count, pixels, shape.strides[planes], lanes)
 

@@ -21,7 +21,7 @@ from .partial import LINE_BYTES
 from .ranges import Steps, loops_over
 from .reduce import simple_op
 from .registers import memory_type
-from .sum_run import LONGEST, SHORTEST, SumRun, Term, is_run, source_of
+from .sum_run import MAXIMUM_LENGTH, MINIMUM_LENGTH, SumRun, Term, is_run, source_of
 from .view import View
 
 
@@ -32,15 +32,18 @@ def is_column_reduce(view: View, instruction: Instruction) -> bool:
     return (
         fastest is not None
         and fastest not in instruction.dimensions
-        and source.dims[fastest] >= (FEWEST if _has_enough_of_few(view, instruction) else VECTOR)
+        and source.dims[fastest] >= (MINIMUM_WIDE_COLUMNS if _has_enough_of_few(view, instruction) else MINIMUM_COLUMNS)
         and all(source.dims[d] for d in instruction.dimensions)
         and bool(instruction.dimensions)
     )
 
 
-VECTOR, FEWEST = 8, 5
-"""Columns from which on rows are reduced into them; of numbers of 32 bits and more, for which no step takes more than
-an operation or two, fewer are enough: a nest over results would gather elements of several rows.
+MINIMUM_COLUMNS = 8
+"""Columns at least, for rows to be reduced into them."""
+
+MINIMUM_WIDE_COLUMNS = 5
+"""The same of numbers of 32 bits and more, for which no step takes more than an operation or two: a nest over results
+would gather elements of several rows.
 """
 
 
@@ -51,7 +54,7 @@ columns are enough of bf16, too: they would be scalars.
 
 
 def _has_enough_of_few(view: View, instruction: Instruction) -> bool:
-    """Whether FEWEST columns are enough."""
+    """Whether MINIMUM_WIDE_COLUMNS columns are enough."""
     dtype, op = instruction.operands[0].shape.dtype, simple_op(instruction.called()[0])
     compares = dtype.is_float and op is not None and op.opcode in (Op.MAXIMUM, Op.MINIMUM)
     if dtype is DType.BF16:
@@ -99,7 +102,7 @@ class ColumnRun:
         needs(width & (width - 1) == 0 and 1 < width <= most, f"{width} columns are no power of two up to {most}")
         rows = math.prod(shape.dims[d] for d in reduced)
         if source is None or not is_run(view, rows * width):
-            raise Unfit(f"no array in memory has runs of {rows * width} elements, {SHORTEST} to {LONGEST}")
+            raise Unfit(f"no array in memory has runs of {rows * width} elements, {MINIMUM_LENGTH} to {MAXIMUM_LENGTH}")
         return ColumnRun(source, reduced[0], rows, columns, width, bool(streams_of(view, [operand], shape)))
 
 
@@ -124,7 +127,7 @@ def emit(e: Elemental, results: Results, given: ColumnRun, steps: Steps | None) 
         column.close()
 
 
-@form("reduce/run", emit, sum_run, SHORTEST="elements of a run", LONGEST="elements of a run")
+@form("reduce/run", emit, sum_run, MINIMUM_LENGTH="elements of a run", MAXIMUM_LENGTH="elements of a run")
 def run(task: Task) -> Fit:
     """Sums of a few columns whose rows follow each other in memory: one run, by a function that kernels share."""
     first, products = task.product(Op.REDUCE), task.results.products

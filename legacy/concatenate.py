@@ -13,7 +13,7 @@ from ..hlo.shapes import Shape
 from .builder import Code, IndexValue
 from .crossings import fastest_dimension
 from .elemental import Elemental, Index, Reads, same_order
-from .form import Fit, Results, Task, form, needs
+from .form import Fit, Results, Task, at_most, form, needs
 from .graph import walk
 from .leaf import Leaf
 from .linear import is_linear
@@ -23,10 +23,10 @@ from .ranges import Steps, elements
 from .registers import I64, Register, flatten, unflatten
 from .view import View
 
-ABREAST = 8
+MAXIMUM_LINE_ELEMENTS = 8
 """Neighbours that are written together at most: LLVM makes whole vectors of up to as many interleaved stores."""
 
-ROW_BYTES = 32
+MAXIMUM_LINE_BYTES = 32
 """Bytes of them at most: of longer rows, LLVM scatters the elements with 512-bit vectors, which takes up to three times
 as long as copies of the operands.
 """
@@ -159,8 +159,8 @@ def _must_be_abreast(view: View, leaf: Leaf) -> None:
     axis = leaf.instruction.dimensions[0]
     width, size = leaf.shape.dims[axis], leaf.shape.dims[axis] * leaf.shape.dtype.bytes
     needs(fastest_dimension(leaf.shape) == axis, "neighbours are of one operand")
-    needs(width <= ABREAST, f"a line has {width} elements, more than {ABREAST}")
-    needs(size <= ROW_BYTES, f"a line has {size} bytes, more than {ROW_BYTES}")
+    at_most(width, MAXIMUM_LINE_ELEMENTS, "elements of a line")
+    at_most(size, MAXIMUM_LINE_BYTES, "bytes of a line")
     copied = [operand for operand in leaf.instruction.operands if operand.shape.dims[axis] > 1]
     for i in walk(copied, view.leaves):
         needs(i.opcode not in _LONG, f"several neighbours each take {i.opcode.value}")
@@ -223,7 +223,12 @@ def _in_steps(task: Task) -> bool:
     return task.results.root.dimensions[0] not in task.numbered
 
 
-@form("concatenate/abreast", write_abreast, ABREAST="elements of a line", ROW_BYTES="bytes of a line")
+@form(
+    "concatenate/abreast",
+    write_abreast,
+    MAXIMUM_LINE_ELEMENTS="elements of a line",
+    MAXIMUM_LINE_BYTES="bytes of a line",
+)
 def abreast(task: Task) -> Fit:
     """Lines of a few neighbours, one or more of each operand: all are written together.
 

@@ -96,9 +96,9 @@ def _column(task: Task) -> int:
     "convolution/deep",
     _emit(Deep),
     convolution_depth,
-    LARGE="multiplications",
-    SHORTEST="neighbours in both operands",
-    MOST_FEATURES="output features that are neighbours",
+    MINIMUM_MULTIPLICATIONS="multiplications",
+    MINIMUM_NEIGHBOURS="neighbours in both operands",
+    MAXIMUM_FEATURES="output features that are neighbours",
 )
 def deep(task: Task) -> Fit:
     """Input features are neighbours in both operands: vectors along the depth, by a function that kernels share."""
@@ -112,7 +112,7 @@ def deep(task: Task) -> Fit:
     "convolution/channels",
     _emit(Channels),
     convolution_channels,
-    CALLED="multiply-adds of vectors in a tile",
+    MINIMUM_TILE_PRODUCTS="multiply-adds of vectors in a tile",
     COLUMN_TERMS="terms of a sum",
 )
 def channels(task: Task) -> Fit:
@@ -124,8 +124,8 @@ def channels(task: Task) -> Fit:
     "convolution/held",
     _emit(Held),
     convolution_held,
-    LEAST_BYTES="bytes of a vector",
-    PANEL="bytes of a copied block",
+    MINIMUM_VECTOR_BYTES="bytes of a vector",
+    MAXIMUM_PANEL_BYTES="bytes of a copied block",
 )
 def held(task: Task) -> Fit:
     """Output features are neighbours: sums of a few positions stay in vector registers."""
@@ -133,7 +133,12 @@ def held(task: Task) -> Fit:
     return _fit(task, blocks, shares=blocks.calls)
 
 
-@form("convolution/columns", _emit(Columns), convolution_columns, NEAR="elements between neighbours in the operands")
+@form(
+    "convolution/columns",
+    _emit(Columns),
+    convolution_columns,
+    MAXIMUM_DISTANCE="elements between neighbours in the operands",
+)
 def columns(task: Task) -> Fit:
     """Neighbours of any role: blocks of columns, whose sums are on the stack."""
     root = task.product(Op.CONVOLUTION)

@@ -16,12 +16,12 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Blocks, Columns, Part, across_role
+from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
 from .convolution_held import FACTORS, Held, Weights, inside_of, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import COLUMN_TERMS, accumulator_dtype
 from .elemental import Index
-from .form import needs
+from .form import at_least, needs
 from .helper import call, declared
 from .ranges import Steps, column_blocks
 from .reduce_columns import BLOCK
@@ -41,7 +41,7 @@ TILE = (4, 2)
 ALONE = 4
 """The most vectors of channels at a place alone."""
 
-CALLED = 200
+MINIMUM_TILE_PRODUCTS = 200
 """Multiply-adds of vectors in a block's whole tile from which on a call, some 30 cycles, pays off."""
 
 
@@ -188,8 +188,8 @@ def width_of(view: View, instruction: Instruction, column: int) -> int:
     width = vectors * lanes if c.groups % (vectors * lanes) == 0 else lanes
     products = min(c.groups, BLOCK) // lanes * positions * math.prod(-(-axis.window // axis.holes) for axis in c.axes)
     needs(c.groups % width == 0 and BLOCK % width == 0, f"{c.groups} channels are no multiple of {width}")
-    needs(c.products >= LARGE, f"{c.products} multiplications, fewer than {LARGE}")
-    needs(products >= CALLED, f"{products} multiply-adds of vectors in a tile, fewer than {CALLED}")
+    at_least(c.products, MINIMUM_MULTIPLICATIONS, "multiplications")
+    at_least(products, MINIMUM_TILE_PRODUCTS, "multiply-adds of vectors in a tile")
     needs(view.strict or c.terms <= COLUMN_TERMS, f"{c.terms} terms of a sum, more than {COLUMN_TERMS}")
     return width
 

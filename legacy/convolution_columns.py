@@ -36,10 +36,10 @@ factor is shared; twice as many positions would save a tenth of them.
 ROWS = 4
 """Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
 
-LARGE = 1 << 14
+MINIMUM_MULTIPLICATIONS = 1 << 14
 """Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
 
-NEAR = 4
+MAXIMUM_DISTANCE = 4
 """Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
 
 
@@ -56,12 +56,14 @@ def column_role(instruction: Instruction) -> int:
     c = Convolution.of(instruction)
     needs(not is_zero(c), "sums have no terms")
     out, left, right = c.strides(instruction)
-    near = [r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= NEAR and right[r] <= NEAR]
+    near = [
+        r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= MAXIMUM_DISTANCE and right[r] <= MAXIMUM_DISTANCE
+    ]
     for least in (8, 2):
         long = [r for r in near if c.sizes[r] >= least]
         if long:
             return min(long, key=out.__getitem__)
-    raise Unfit(f"no neighbours in the result are at most {NEAR} elements apart in both operands")
+    raise Unfit(f"no neighbours in the result are at most {MAXIMUM_DISTANCE} elements apart in both operands")
 
 
 def across_role(instruction: Instruction, column: int) -> int | None:
@@ -128,7 +130,9 @@ def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
     else:
         axis = c.axes[across - SPATIAL]
         (start, end), all_ = axis.inside(), axis.count
-    for first, last, step in parts(end - start, ACROSS if c.products >= LARGE and across != GROUP else 1):
+    for first, last, step in parts(
+        end - start, ACROSS if c.products >= MINIMUM_MULTIPLICATIONS and across != GROUP else 1
+    ):
         yield Part(start + first, start + last, step)
     if end - start < all_:
         yield Part(start, end, 1, border=True)
@@ -142,7 +146,7 @@ def _most(view: View, instruction: Instruction) -> int:
 
 def _levels(view: View, instruction: Instruction) -> list[list[Level]]:
     c, most = Convolution.of(instruction), _most(view, instruction)
-    each = ROWS if c.products >= LARGE else 1
+    each = ROWS if c.products >= MINIMUM_MULTIPLICATIONS else 1
     found, terms = levels_of([max(1, c.ins // each)], each, most, OUTSIDE)
     levels = [found]
     for axis in reversed(c.axes):
@@ -169,7 +173,7 @@ class Columns:
         self.dtype = accumulator_dtype(self.instruction)
         self.place = [0] * len(self.c.sizes)
         self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
-        self.large = self.c.products >= LARGE
+        self.large = self.c.products >= MINIMUM_MULTIPLICATIONS
         most = max(part.step for part in self.blocks.parts)
         self.sums = PartialArrays(self.code, [zero(self.dtype)], self.blocks.width * most)
         self.most = _most(self.e.view, self.instruction)

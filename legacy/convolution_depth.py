@@ -14,22 +14,22 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Blocks, Columns, Part, across_role, is_zero
+from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role, is_zero
 from .convolution_held import FACTORS, TERMS, Held, Weights, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
-from .form import needs
+from .form import at_least, needs
 from .helper import call, declared
 from .ranges import Steps, block_of, blocks, loops_over
 from .registers import I32, I64, POINTER, memory_type, splat
 from .view import View
 from .windows import OUT, Convolution
 
-SHORTEST = 8
+MINIMUM_NEIGHBOURS = 8
 """Neighbours in both operands from which on vectors of them pay off."""
 
-MOST_FEATURES = 7
+MAXIMUM_FEATURES = 7
 """Output features of a tile, and of a convolution whose features are neighbours in the kernel: more make a vector."""
 
 SUMS = 24
@@ -44,15 +44,15 @@ def must_be_deep(view: View, instruction: Instruction) -> None:
     needs(not c.by_batch, "groups are of batches")
     floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
     needs(floats, f"sums of {dtype.value}, not of f32 or f64")
-    needs(c.products >= LARGE, f"{c.products} multiplications, fewer than {LARGE}")
+    at_least(c.products, MINIMUM_MULTIPLICATIONS, "multiplications")
     stored = all(o in view.leaves and o.shape.dtype in FACTORS for o in operands)
     needs(stored, "an operand is computed, or has no floats")
     left, right = (o.shape.strides for o in operands)
     near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1 and c.ins > 1
     count = neighbours(instruction) if near else 1
-    needs(count >= SHORTEST, f"{count} neighbours in both operands, fewer than {SHORTEST}")
-    adjacent = c.outs > MOST_FEATURES and right[c.dims.kernel_output_feature] == 1
-    needs(not adjacent, f"{c.outs} output features are neighbours, more than {MOST_FEATURES}")
+    at_least(count, MINIMUM_NEIGHBOURS, "neighbours in both operands")
+    adjacent = c.outs > MAXIMUM_FEATURES and right[c.dims.kernel_output_feature] == 1
+    needs(not adjacent, f"{c.outs} output features are neighbours, more than {MAXIMUM_FEATURES}")
     # Only registers of 512 bits have masks for elements of 16.
     whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
     needs(whole or all(o.shape.dtype is dtype for o in operands), f"{c.ins} narrow features are no whole vectors")
@@ -80,7 +80,7 @@ def lanes_of(view: View, c: Convolution, dtype: DType) -> int:
 
 def features_of_tile(view: View, outs: int) -> int:
     """Output features of a tile: all, or the number that divides them best."""
-    most = MOST_FEATURES if registers(view.vector_bits) > 16 else 4
+    most = MAXIMUM_FEATURES if registers(view.vector_bits) > 16 else 4
     return min(range(min(most, outs), most // 2 if outs > most else 0, -1), key=lambda n: (-outs % n, -n))
 
 

@@ -18,7 +18,7 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .convert import convert
-from .convolution_columns import LARGE, Blocks, Columns, Part, across_role
+from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
 from .convolution_micro import Dimension, Micro, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
@@ -45,13 +45,13 @@ MOST_ALONE = 12
 TILE_COST, ALONE_COST = 0.5, 2.5
 """What a tile costs beside its positions, and a position that is computed alone, in positions of a tile."""
 
-LEAST_BYTES = 16
+MINIMUM_VECTOR_BYTES = 16
 """Bytes of the shortest vector."""
 
 CACHED = 1 << 18
 """Bytes of weights that stay in the second cache wherever they lie."""
 
-PANEL = 3 << 18
+MAXIMUM_PANEL_BYTES = 3 << 18
 """Bytes of a copied block of features at most: it should stay in that cache, and lies on the stack of a thread."""
 
 COPIED_POSITIONS = 32
@@ -104,7 +104,7 @@ def blocks_held(view: View, results: Results, column: int) -> Blocks:
     found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
-    step = positions_of(grid, view.vector_bits, inside) if c.products >= LARGE and inside > 0 else 1
+    step = positions_of(grid, view.vector_bits, inside) if c.products >= MINIMUM_MULTIPLICATIONS and inside > 0 else 1
     calls = _calls(view, instruction, found, step)
     over = tiles_of(grid, view.vector_bits, end - start) if calls and step > 1 and apart == 1 else (step, False)
     parts, levels = parts_of_tiles(c, across, place, step, calls, over), levels_held(c, held, each)
@@ -181,13 +181,13 @@ def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
     lanes = max(view.vector_bits, 128) // dtype.bits
     whole, rest = divmod(c.outs, lanes)
     short = is_short(rest, dtype)
-    needs(whole or not short, f"{c.outs} features fill no vector of {LEAST_BYTES} bytes")
+    needs(whole or not short, f"{c.outs} features fill no vector of {MINIMUM_VECTOR_BYTES} bytes")
     preferred = (4, 3, 2) if registers(view.vector_bits) > 16 else (2, 3)
     if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
     if is_copied(instruction, dtype):
-        preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= PANEL)
-        needs(preferred, f"a copied block of {c.terms} terms has more than {PANEL} bytes")
+        preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= MAXIMUM_PANEL_BYTES)
+        needs(preferred, f"a copied block of {c.terms} terms has more than {MAXIMUM_PANEL_BYTES} bytes")
     even = [n for n in preferred if whole % n == 0]
     few = [n for n in preferred if n <= whole]
     return Grid(lanes, lanes * next(iter(even or few), 1))
@@ -221,7 +221,7 @@ def is_short(rest: int, dtype: DType) -> bool:
     """Whether some features make vectors too short: they are the end of a whole vector, whose others are computed
     again, and not stored.
     """
-    return rest > 0 and (rest & -rest) * dtype.bytes < LEAST_BYTES
+    return rest > 0 and (rest & -rest) * dtype.bytes < MINIMUM_VECTOR_BYTES
 
 
 def blocks_of(grid: Grid, outs: int) -> list[tuple[int, int, int]]:

@@ -44,7 +44,7 @@ RUN = 8
 whole vectors: what is left over would be a loop, and LLVM does not gather there.
 """
 
-SHORTEST_COLUMNS = 8
+MINIMUM_COLUMNS = 8
 """Columns at least, for which sums are on the stack."""
 
 COLUMN_TERMS = 64
@@ -240,14 +240,14 @@ def column_dimension(instruction: Instruction) -> int | None:
     for of_rhs, shape in ((True, rhs), (False, lhs)):
         fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
         found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
-        if found is not None and instruction.shape.dims[found] >= SHORTEST_COLUMNS:
+        if found is not None and instruction.shape.dims[found] >= MINIMUM_COLUMNS:
             return found
     if not instruction.shape.dtype.is_complex:
         return None
     shapes = (instruction.shape, lhs, rhs)
     found, *places = [next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1) for shape in shapes]
     batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
-    return found if batched and instruction.shape.dims[found] >= SHORTEST_COLUMNS else None
+    return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
 
 
 def columns_of(instruction: Instruction) -> int:
@@ -315,12 +315,12 @@ def _accumulate(
         loop.close()
 
 
-@form("dot/columns", emit_column_dot, SHORTEST_COLUMNS="columns")
+@form("dot/columns", emit_column_dot, MINIMUM_COLUMNS="columns")
 def columns(task: Task) -> Fit:
     """Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack."""
     root = task.product(Op.DOT)
     column, most = column_dimension(root), columns_of(root)
     if column is None:
-        raise Unfit(f"no dimension of at least {SHORTEST_COLUMNS} is the fastest of an operand and of the result")
+        raise Unfit(f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result")
     in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
     return Fit(DotColumns(column, most), in_steps, (root,))

@@ -29,18 +29,18 @@ from .registers import I64, memory_type
 from .stack import alloca
 from .view import View
 
-FEW_COLUMNS = 8
+MAXIMUM_COLUMNS = 8
 """Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
 where the tile need not copy the many rows.
 """
 
-LEAST_ROWS = 16
+MINIMUM_ROWS = 16
 """Rows from which on a copy of the columns is used often enough."""
 
-LEAST_VECTORS = 3
+MINIMUM_VECTORS = 3
 """Vectors of a row from which on the sum over their lanes takes less time than the products."""
 
-COLUMN_BYTES = 1 << 18
+MAXIMUM_COLUMN_BYTES = 1 << 18
 """Bytes on the stack that columns may be copied to: they stay in the second cache."""
 
 BLOCK_BYTES = 1 << 14
@@ -124,7 +124,7 @@ def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
     depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
     lanes, reasons = max(view.vector_bits, 128) // dtype.bits, []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
-        most = FEW_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else FEW_COLUMNS - 1
+        most = MAXIMUM_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else MAXIMUM_COLUMNS - 1
         strides = (1, rows) if swapped else (rows, 1)
         found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes)
         reasons.append(_declines(found, most))
@@ -135,16 +135,16 @@ def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
 
 def _declines(problem: NarrowProblem, most: int) -> str:
     """Why the wide side of a product is none; nothing if it is. most: columns of the other side."""
-    if problem.wide.size < LEAST_ROWS:
-        return f"{problem.wide.size} rows, fewer than {LEAST_ROWS}"
+    if problem.wide.size < MINIMUM_ROWS:
+        return f"{problem.wide.size} rows, fewer than {MINIMUM_ROWS}"
     if not 1 <= problem.columns <= most:
         return f"{problem.columns} columns, not 1 to {most}"
     if problem.wide.contracted_stride != 1:
         return f"rows have elements {problem.wide.contracted_stride} apart"
-    if problem.length < LEAST_VECTORS * problem.lanes:
-        return f"rows of {problem.length}, shorter than {LEAST_VECTORS} vectors of {problem.lanes}"
+    if problem.length < MINIMUM_VECTORS * problem.lanes:
+        return f"rows of {problem.length}, shorter than {MINIMUM_VECTORS} vectors of {problem.lanes}"
     size = pitch_of(problem.length, problem.lanes) * problem.columns * problem.dtype.bytes
-    return "" if size <= COLUMN_BYTES else f"columns of {size} bytes, more than {COLUMN_BYTES}"
+    return "" if size <= MAXIMUM_COLUMN_BYTES else f"columns of {size} bytes, more than {MAXIMUM_COLUMN_BYTES}"
 
 
 def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, steps: Steps | None) -> None:
@@ -259,10 +259,10 @@ class _Rows:
 @form(
     "dot/narrow",
     emit_narrow_dot,
-    FEW_COLUMNS="columns of the few side",
-    LEAST_ROWS="rows of the wide side",
-    LEAST_VECTORS="vectors of a row",
-    COLUMN_BYTES="bytes of the columns",
+    MAXIMUM_COLUMNS="columns of the few side",
+    MINIMUM_ROWS="rows of the wide side",
+    MINIMUM_VECTORS="vectors of a row",
+    MAXIMUM_COLUMN_BYTES="bytes of the columns",
 )
 def narrow(task: Task) -> Fit:
     """Products of a few columns with many contiguous rows: dot products of vectors of both.

@@ -20,7 +20,7 @@ from ..planning.partition import Partition
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
 from .dot_pairs import PARTS
-from .form import Unfit, needs
+from .form import Unfit, at_least, needs
 from .narrow import NARROW
 from .registers import memory_type
 from .view import View
@@ -28,13 +28,16 @@ from .view import View
 FEW_ROWS = 32
 """Up to this number of rows, a second tile height costs more compile time than it saves."""
 
-FEWEST_ROWS, FEWEST_PRODUCTS = 4, 4
-"""Rows, and products of a sum, at least."""
+MINIMUM_ROWS = 4
+"""Rows of A, at least."""
 
-SMALLEST = 16**3
+MINIMUM_DEPTH = 4
+"""Products of a sum, at least."""
+
+MINIMUM_MULTIPLICATIONS = 16**3
 """Multiplications below which the simpler loops are as fast."""
 
-DEEP = 256
+LARGE_DEPTH = 256
 """Products from which on a vector of which columns fill a part only is better than a sum of strided elements."""
 
 FIRST_CACHES = 1 << 18
@@ -331,11 +334,11 @@ def _must_be_large(sides: Sides, kind: Kind, parts: int, depth: int, lanes: int)
     """Raises Unfit if a product does not pay off."""
     rows, columns = sides[0].size, sides[1].size * parts
     along = sides[1].free_stride != 1 and sides[1].contracted_stride == 1  # dot products of contiguous rows
-    least, work = lanes if along or depth < DEEP else 2, rows * columns * depth
-    needs(columns >= least, f"{columns} columns, fewer than {least}")
-    needs(rows >= FEWEST_ROWS, f"{rows} rows, fewer than {FEWEST_ROWS}")
-    needs(depth >= FEWEST_PRODUCTS, f"sums of {depth} products, fewer than {FEWEST_PRODUCTS}")
-    needs(work >= SMALLEST, f"{work} multiplications, fewer than {SMALLEST}")
+    least, work = lanes if along or depth < LARGE_DEPTH else 2, rows * columns * depth
+    at_least(columns, least, "columns")
+    at_least(rows, MINIMUM_ROWS, "rows")
+    at_least(depth, MINIMUM_DEPTH, "products of a sum")
+    at_least(work, MINIMUM_MULTIPLICATIONS, "multiplications")
     alone = kind is Kind.COMPLEX and sides[1].size == 1 and sides[0].contracted_stride != 1
     needs(not alone, "a tile would be empty but for one lane")
 

@@ -417,10 +417,10 @@ class _Tiled:
     "dot/tiled",
     emit_tiled_dot,
     dot_problem,
-    SMALLEST="multiplications",
-    FEWEST_ROWS="rows",
-    FEWEST_PRODUCTS="products of a sum",
-    DEEP="products of a sum, for columns that fill a part of a vector",
+    MINIMUM_MULTIPLICATIONS="multiplications",
+    MINIMUM_ROWS="rows",
+    MINIMUM_DEPTH="products of a sum",
+    LARGE_DEPTH="products of a sum, for columns that fill a part of a vector",
 )
 def tiled(task: Task) -> Fit:
     """Large products: register tiles, whose right operand is packed into panels or read where it lies."""

@@ -115,6 +115,21 @@ def needs(condition: object, reason: str) -> None:
         raise Unfit(reason)
 
 
+def at_least(value: int, minimum: int, what: str) -> None:
+    if value < minimum:
+        raise Unfit(f"{value} {what}, fewer than {minimum}")
+
+
+def at_most(value: int, maximum: int, what: str) -> None:
+    if value > maximum:
+        raise Unfit(f"{value} {what}, more than {maximum}")
+
+
+def between(value: int, minimum: int, maximum: int, what: str) -> None:
+    if not minimum <= value <= maximum:
+        raise Unfit(f"{value} {what}, not {minimum} to {maximum}")
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Form:
     """A row of the table. name: `family/form`; why: what it is for, in a line. limits: the numbers of its condition.

@@ -17,14 +17,14 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental, Index
-from .form import Fit, Task, form, needs
+from .form import Fit, Task, at_least, at_most, form, needs
 from .group import LINE, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
 from .reduce import Reducer, Reduction, reduced_order
 from .registers import I64, Register
 from .results import finishes, products_of_all
 
-FEWEST_PARTS = 2
+MINIMUM_ROWS_OF_ITEM = 2
 """Rows that each item has at least; of fewer, the group's barrier costs more than it saves."""
 
 
@@ -169,7 +169,7 @@ def _fastest_first(sizes: Sequence[int]) -> tuple[int, ...]:
 @form(
     "groups/columns",
     lambda e, results, given, group: ColumnTile(e, given, group).emit(finishes(e, results)),
-    FEWEST_PARTS="rows of an item",
+    MINIMUM_ROWS_OF_ITEM="rows of an item",
 )
 def columns(task: Task) -> Fit:
     """Reductions that keep the fastest dimension: a group's items add up neighbouring columns."""
@@ -179,9 +179,9 @@ def columns(task: Task) -> Fit:
     source = first.operands[0].shape
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
-    least = FEWEST_PARTS * shape.down
-    needs(width >= shape.across, f"{width} columns, fewer than {shape.across}")
-    needs(rows >= least, f"{rows} rows, fewer than {least}")
+    least = MINIMUM_ROWS_OF_ITEM * shape.down
+    at_least(width, shape.across, "columns")
+    at_least(rows, least, "rows")
     for i in instructions:
         needs(can_begin(Reduction.of(task.view, i, apart=False)), f"parts of {i.name} have an order")
     each = 1
@@ -189,5 +189,5 @@ def columns(task: Task) -> Fit:
         each *= 2
     tile = each * shape.across
     bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
-    needs(bytes <= shape.memory, f"{bytes} bytes of a group's memory, more than {shape.memory}")
+    at_most(bytes, shape.memory, "bytes of a group's memory")
     return Fit(Columns(instructions, fastest, each, tile))

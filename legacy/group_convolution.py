@@ -17,7 +17,7 @@ from .builder import IndexValue
 from .convolution_columns import is_zero
 from .dot import accumulator_dtype
 from .form import Fit, Task, form, needs
-from .group_dot import FEWEST_TERMS, Side, Tile, Tiling, depth_of, side_of, split
+from .group_dot import MINIMUM_TERMS, Side, Tile, Tiling, depth_of, side_of, split
 from .registers import BOOL, I64, Register
 from .results import finishes, products_of_all
 from .windows import BATCH, GROUP, OUT, SPATIAL, Axis, Convolution
@@ -26,7 +26,7 @@ from .windows import BATCH, GROUP, OUT, SPATIAL, Axis, Convolution
 def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling:
     """The tiles of a convolution. Raises Unfit if there is too little of it."""
     c = Convolution.of(instruction)
-    needs(not is_zero(c) and c.terms >= FEWEST_TERMS, f"sums of {c.terms} terms, fewer than {FEWEST_TERMS}")
+    needs(not is_zero(c) and c.terms >= MINIMUM_TERMS, f"sums of {c.terms} terms, fewer than {MINIMUM_TERMS}")
     lhs, rhs = instruction.operands[:2]
     fastest = next((d for d in instruction.shape.minor_to_major if instruction.shape.dims[d] != 1), -1)
     swapped = fastest not in (-1, c.dims.output_feature)  # the places of the images are neighbours in the result
@@ -120,8 +120,8 @@ class ConvolutionTile(Tile):
     "groups/convolution",
     lambda e, results, tiling, group: ConvolutionTile(e, tiling, group).emit(finishes(e, results)),
     group_dot,
-    FEWEST_ROWS="rows",
-    FEWEST_TERMS="terms of a sum",
+    MINIMUM_ROWS="rows",
+    MINIMUM_TERMS="terms of a sum",
 )
 def tiled(task: Task) -> Fit:
     """Convolutions: for each position of the window, a product in tiles."""

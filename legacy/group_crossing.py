@@ -16,7 +16,7 @@ from ..hlo.shapes import Shape
 from .builder import IndexValue
 from .crossings import Crossing
 from .elemental import Elemental, Index
-from .form import Fit, Task, Unfit, form, needs
+from .form import Fit, Task, Unfit, at_least, form, needs
 from .group import LINE, Group, SharedArray
 from .leaf import is_whole
 from .loops import tile_of
@@ -133,6 +133,6 @@ def squares(task: Task) -> Fit:
     needs(side % group.across == side % group.down == 0, f"squares of {side} are not for all items")
     across, fast, crossings = found
     for d in (across, fast):
-        needs(shape.dims[d] >= group.across, f"a side of {shape.dims[d]} elements, fewer than {group.across}")
+        at_least(shape.dims[d], group.across, "elements of a side")
     leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     return Fit(Squares(shape, across, fast, side, tuple(leaves.values())))

@@ -22,13 +22,16 @@ from .convert import convert
 from .dot import accumulator_dtype, contracting_order, multiply_add, rounded, zero
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
-from .form import Fit, Task, form, needs
+from .form import Fit, Task, at_least, form, needs
 from .group import Group, SharedArray
 from .registers import Register
 from .results import finishes, products_of_all
 
-FEWEST_ROWS, FEWEST_TERMS = 8, 8
-"""Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
+MINIMUM_ROWS = 8
+"""With fewer, the tiles of a group are mostly empty, and elements by themselves are no slower."""
+
+MINIMUM_TERMS = 8
+"""The same of the terms of a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling:
     right = side_of(rhs, 1, sizes[1], dims.rhs_contracting, batches + lefts, *counts[1])
     rows, columns = (right, left) if swapped else (left, right)
     length = math.prod(terms)
-    needs(length >= FEWEST_TERMS, f"sums of {length} terms, fewer than {FEWEST_TERMS}")
+    at_least(length, MINIMUM_TERMS, "terms of a sum")
     depth = depth_of(rows, columns, length, accumulator_dtype(instruction), shape)
     batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
     return Tiling(instruction, rows, columns, batch, terms, depth)
@@ -106,8 +109,8 @@ def depth_of(rows: Side, columns: Side, length: int, dtype: DType, shape: GroupS
     are too few for each item to copy some, or tiles are mostly empty.
     """
     needs(not dtype.is_complex, "complex numbers")
-    needs(rows.size >= FEWEST_ROWS, f"{rows.size} rows, fewer than {FEWEST_ROWS}")
-    needs(columns.size >= shape.across, f"{columns.size} columns, fewer than {shape.across}")
+    at_least(rows.size, MINIMUM_ROWS, "rows")
+    at_least(columns.size, shape.across, "columns")
     depth, items = shape.depth, shape.across * shape.down
     while depth // 2 >= length or depth * (rows.tile + columns.tile) * dtype.bytes > shape.memory:
         depth //= 2
@@ -279,8 +282,8 @@ def split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexVa
 @form(
     "groups/dot",
     lambda e, results, tiling, group: Tile(e, tiling, group).emit(finishes(e, results)),
-    FEWEST_ROWS="rows",
-    FEWEST_TERMS="terms of a sum",
+    MINIMUM_ROWS="rows",
+    MINIMUM_TERMS="terms of a sum",
 )
 def tiled(task: Task) -> Fit:
     """Products: a group computes a tile of the result, with the terms in its memory."""

@@ -18,7 +18,7 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental
-from .form import Fit, Results, Task, form, needs
+from .form import Fit, Results, Task, at_least, at_most, form, needs
 from .group import LINE, Group, SharedArray
 from .partial import nothing
 from .reduce import Reducer, Reduction
@@ -26,7 +26,7 @@ from .registers import Register, flatten, real_constant
 from .row_graph import Role, RowGraph
 from .rows import RowElemental, Walk, emit_body, find_rows, is_flat, over_rows, plan_walks, regrouped, with_role
 
-FEWEST = 32
+MINIMUM_LENGTH = 32
 """Elements of a row from which on a group has work for its items."""
 
 TOGETHER, SHORT, FEWEST_GROUPS = 8, 1024, 8
@@ -227,19 +227,19 @@ def combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue])
     return total
 
 
-@form("groups/rows", emit_group_rows, FEWEST="elements of a row")
+@form("groups/rows", emit_group_rows, MINIMUM_LENGTH="elements of a row")
 def rows(task: Task) -> Fit:
     """Row kernels: a group's items share a row, or several short ones."""
     view, results, shape = task.view, task.results, task.group
     assert shape is not None
     graph = find_rows(view, results.leaves)
     length = graph.grid.length
-    needs(length >= FEWEST, f"rows of {length} elements, fewer than {FEWEST}")
+    at_least(length, MINIMUM_LENGTH, "elements of a row")
     for i in over_rows(graph):
         needs(can_begin(Reduction.of(view, i, apart=False)), f"parts of {i.name} have an order")
     lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
     taken = _taken(graph, lanes)
-    needs(taken <= shape.memory, f"{taken} bytes of a group's memory, more than {shape.memory}")
+    at_most(taken, shape.memory, "bytes of a group's memory")
     together = together_of(graph, lanes, shape)
     room = shape.memory // together - taken - LINE * len(graph.roles)
     walks = plan_walks(view, with_role(results, graph, Role.FULL), graph, max(0, room))

@@ -81,10 +81,10 @@ def is_pool(instruction: Instruction) -> bool:
     if single_op(instruction) is None or not instruction.operands[0].shape.size:
         return False
     fastest = next((instruction.shape.dims[d] for d in instruction.shape.minor_to_major), 1)
-    return fastest >= LEAST and taps(instruction) > 1
+    return fastest >= MINIMUM_POOLED and taps(instruction) > 1
 
 
-LEAST = 8
+MINIMUM_POOLED = 8
 """The number of results along memory from which on a block of them pays off."""
 
 

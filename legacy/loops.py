@@ -33,7 +33,7 @@ from .view import View
 
 Body: TypeAlias = Callable[[list[IndexValue]], None]
 
-TILE = 64
+TILE_SIDE = 64
 """Elements along each side of a tile: 16 KiB for floats."""
 
 SHORTEST = 8
@@ -174,7 +174,7 @@ def _few_beside(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> list
     if len(steps.dimensions) == 1:
         return None
     rest = [d for d in order if dims[d] != 1 and d not in steps.dimensions]
-    few = not rest or (dims[steps.dimensions[-1]] >= TILE and prod(dims[d] for d in rest) <= BESIDE)
+    few = not rest or (dims[steps.dimensions[-1]] >= TILE_SIDE and prod(dims[d] for d in rest) <= BESIDE)
     return rest if few else None
 
 
@@ -206,7 +206,12 @@ def _rows(
 def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
-    found = (c for root in roots for c in crossings_of(view, root, TILE * TILE) if c.across != fast and fast in c.roles)
+    found = (
+        c
+        for root in roots
+        for c in crossings_of(view, root, TILE_SIDE * TILE_SIDE)
+        if c.across != fast and fast in c.roles
+    )
     crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
     return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
 
@@ -231,7 +236,9 @@ class Tiles:
 def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None) -> None:
     """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
     shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
-    staged = [Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE * TILE))) for c in tiles.staged]
+    staged = [
+        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE_SIDE * TILE_SIDE))) for c in tiles.staged
+    ]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
     if tiles.lines:
@@ -239,7 +246,7 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
     inside = tiles.inside
 
     def rows(_: list[IndexValue], first: IndexValue = 0, size: int = shape.dims[across]) -> None:
-        for start, end, height in parts(size, TURNS if inside else TILE):
+        for start, end, height in parts(size, TURNS if inside else TILE_SIDE):
             if not inside:
                 columns((start, end, height), first, [])
                 continue
@@ -249,7 +256,7 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
             loop.close()
 
     def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
-        for width in parts(shape.dims[fast], TILE):
+        for width in parts(shape.dims[fast], TILE_SIDE):
             _tiles(e, positions, (across, fast), height, width, staged, body, lines, top)
 
     if steps is None or tiles.block is None:
@@ -367,7 +374,7 @@ def _tiles(
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A crossing whose part of a tile is copied to the stack; at most TILE × TILE elements."""
+    """A crossing whose part of a tile is copied to the stack; at most TILE_SIDE × TILE_SIDE elements."""
 
     crossing: Crossing
     tile: Pointer
@@ -507,8 +514,8 @@ def by_element(task: Task) -> Fit:
     "nest/channels",
     lambda e, results, found, steps: found.emit(e, results.first, steps),
     channels,
-    MOST_CHANNELS="channels",
-    ENOUGH="elements of the result",
+    MAXIMUM_CHANNELS="channels",
+    MINIMUM_ELEMENTS="elements of the result",
 )
 def channels_apart(task: Task) -> Fit:
     """Pixels of a few channels that become planes: lanes are chosen from whole vectors."""
@@ -520,7 +527,7 @@ def channels_apart(task: Task) -> Fit:
     return Fit(found)
 
 
-@form("nest/tiles", emit_tiles, TILE="elements along a side")
+@form("nest/tiles", emit_tiles, TILE_SIDE="elements along a side")
 def tiled(task: Task) -> Fit:
     """Arrays read across the order of memory: tiles of two dimensions, transposed in registers.
 
@@ -529,7 +536,9 @@ def tiled(task: Task) -> Fit:
     view, results, partition, numbered = task.view, task.results, task.partition, task.numbered
     shape, found = results.shape, tile_of(view, results.roots, results.shape)
     if found is None:
-        raise Unfit(f"nothing of {TILE * TILE} elements is read across at least 8 rows of at least 8 elements")
+        raise Unfit(
+            f"nothing of {TILE_SIDE * TILE_SIDE} elements is read across at least 8 rows of at least 8 elements"
+        )
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
@@ -540,7 +549,7 @@ def tiled(task: Task) -> Fit:
         inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(view, shape)) else []
     in_steps, block = fast not in numbered, None
     if partition is not None and across in numbered:
-        block = block_of(partition, shape.dims[across], TILE)
+        block = block_of(partition, shape.dims[across], TILE_SIDE)
         in_steps = numbered[-1] == across and block is not None
     outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
     streams = lines and _may_stream(results.first, fast)

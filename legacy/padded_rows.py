@@ -15,7 +15,7 @@ from ..hlo.records import dataclass
 from .builder import IndexValue, Unroll
 from .crossings import fastest_dimension
 from .elemental import Elemental
-from .form import Fit, Task, form, needs
+from .form import Fit, Task, at_least, at_most, form, needs
 from .leaf import Leaf
 from .memory import Pointer, store
 from .ranges import Steps
@@ -23,10 +23,10 @@ from .registers import I32, poison
 from .stack import alloca
 from .view import View
 
-LONGEST = 16
+MAXIMUM_LENGTH = 16
 """Elements of a row of the result: of as many vectors, at most, a loop has code."""
 
-ENOUGH = 1 << 12
+MINIMUM_ELEMENTS = 1 << 12
 """Elements of a result from which on the loop pays."""
 
 UNIT = 8
@@ -57,14 +57,14 @@ class PaddedRows:
         """Those of a result. Raises Unfit if it is none, or rows are long or few."""
         pad, shape = leaf.instruction, leaf.shape
         needs(not leaf.path and not leaf.in_place, "the result is written in place")
-        needs(shape.size >= ENOUGH, f"{shape.size} elements, fewer than {ENOUGH}")
+        at_least(shape.size, MINIMUM_ELEMENTS, "elements")
         operand, dtype, fast = pad.operands[0], shape.dtype, fastest_dimension(shape)
         needs(operand in view.leaves, "the operand is computed")
         needs(dtype is not DType.PRED and dtype.bits >= 8, f"elements of {dtype.value}")
         assert fast is not None
         padding, length = pad.attributes["padding"], shape.dims[fast]
         here, size = padding[fast], operand.shape.dims[fast]
-        needs(length <= LONGEST, f"rows of {length} elements, more than {LONGEST}")
+        at_most(length, MAXIMUM_LENGTH, "elements of a row")
         doubles = _is_power(size) and _is_power(length) and view.vector_bits < MASKING and not dtype.is_complex
         needs(not doubles, f"{size} elements become {length}: LLVM makes vectors of powers of two without masks, too")
         beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
@@ -165,8 +165,8 @@ def must_be_only(task: Task, op: Op) -> None:
 @form(
     "padded/rows",
     lambda e, results, given, steps: given.emit(e, results.first, steps),
-    LONGEST="elements of a row of the result",
-    ENOUGH="elements of the result",
+    MAXIMUM_LENGTH="elements of a row of the result",
+    MINIMUM_ELEMENTS="elements of the result",
 )
 def rows(task: Task) -> Fit:
     """Short rows that become longer, as pixels that get a channel: whole vectors, of chosen lanes."""

@@ -36,7 +36,7 @@ from .overlapping import piece_of, reduce_overlapping
 from .partial import TERMS, UNBOUNDED, PartialSums, nothing
 from .registers import Register
 from .short_rows import source_of_row, sum_of_row
-from .sum_run import SHORTEST, Made, run_along, sum_along
+from .sum_run import MINIMUM_LENGTH, Made, run_along, sum_along
 from .view import View
 
 ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
@@ -323,7 +323,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
             return Way(_extremum_run, reduced, source, shares=True)
         if reduced.sizes[-1] >= LANED and reduced.streams:
             return Way(_in_lanes, reduced, walks=True)
-    walks = found.length >= SHORTEST
+    walks = found.length >= MINIMUM_LENGTH
     piece = piece_of(view, operand, found.simple.opcode, reduced) if found.simple else None
     if piece is not None:
         return Way(_overlapping, reduced, piece, walks=walks)

@@ -331,8 +331,8 @@ def row_passes(
     "reduce/columns",
     emit_column_reduce,
     column_run,
-    VECTOR="columns",
-    FEWEST="columns of numbers of 32 bits and more",
+    MINIMUM_COLUMNS="columns",
+    MINIMUM_WIDE_COLUMNS="columns of numbers of 32 bits and more",
 )
 def columns(task: Task) -> Fit:
     """Reductions that keep the fastest dimension: blocks of columns, whose accumulators are on the stack."""

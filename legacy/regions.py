@@ -21,7 +21,7 @@ from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .elemental import Elemental
 from .elementwise import EMIT
-from .form import Fit, Results, Task, Unfit, form, needs
+from .form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
 from .graph import walk
 from .loops import NARROW, Body, tile_of, writes
 from .moved_rows import MovedRows
@@ -34,13 +34,16 @@ Region: TypeAlias = tuple[tuple[int, int], ...]
 Origin: TypeAlias = tuple[tuple[int, int] | None, ...]
 """For each dimension of an array (a dimension of the results, what is added to a position there); None: elsewhere."""
 
-ENOUGH = 20_000
+MINIMUM_ELEMENTS = 20_000
 """Elements of a result for which a few milliseconds of compile time a region pay."""
 
-CELLS, REGIONS = 64, 8
-"""Limits of the cells, and of the regions that are made of them."""
+MAXIMUM_CELLS = 64
+"""Cells between seams."""
 
-LENGTH = 24
+MAXIMUM_REGIONS = 8
+"""Regions that are made of them: each has loops of its own."""
+
+MINIMUM_MEAN_LENGTH = 24
 """Mean length of a region along the fastest dimension: short runs fill parts of cache lines."""
 
 SEAMS = frozenset({Op.CONCATENATE, Op.PAD})
@@ -54,7 +57,7 @@ def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Regi
     """
     nodes = list(walk(roots, view.leaves))
     needs(any(i.opcode in SEAMS for i in nodes), "no concatenation, and no padding")
-    needs(shape.size >= ENOUGH, f"{shape.size} elements, fewer than {ENOUGH}")
+    at_least(shape.size, MINIMUM_ELEMENTS, "elements")
     for i in nodes:
         known = i.opcode in EMIT or i.opcode in MOVES or i.opcode in SEAMS
         needs(known, f"{i.opcode.value} is among what is computed")
@@ -68,15 +71,15 @@ def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Regi
                 cuts[d].add(position)
     parts = [list(pairwise(sorted(c))) for c in cuts]
     cells = math.prod(map(len, parts))
-    needs(cells <= CELLS, f"{cells} cells, more than {CELLS}")
+    at_most(cells, MAXIMUM_CELLS, "cells")
     found = {cell: _choices(view, roots, [low for low, _ in cell]) for cell in itertools.product(*parts)}
     for d in shape.minor_to_major:
         found = _joined(found, d)
     fast = shape.minor_to_major[0]
     runs = len({region[fast] for region in found})
     needs(runs > 1, "no row is cut")
-    needs(runs * LENGTH <= shape.dims[fast], f"{runs} runs in rows of {shape.dims[fast]}, shorter than {LENGTH}")
-    needs(len(found) <= REGIONS, f"{len(found)} regions, more than {REGIONS}")
+    at_least(shape.dims[fast] // runs, MINIMUM_MEAN_LENGTH, "elements of a run, on average")
+    at_most(len(found), MAXIMUM_REGIONS, "regions")
     return sorted(found)
 
 
@@ -316,10 +319,10 @@ def _over_rows(
 @form(
     "regions",
     over_regions,
-    ENOUGH="elements of the result",
-    CELLS="cells between seams",
-    REGIONS="regions",
-    LENGTH="elements of a run, on average",
+    MINIMUM_ELEMENTS="elements of the result",
+    MAXIMUM_CELLS="cells between seams",
+    MAXIMUM_REGIONS="regions",
+    MINIMUM_MEAN_LENGTH="elements of a run, on average",
 )
 def in_regions(task: Task) -> Fit:
     """Concatenations and paddings: loops are split where an operand begins or ends.

@@ -14,7 +14,7 @@ from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
-from .form import Fit, Task, form, needs
+from .form import Fit, Task, at_least, at_most, form, needs
 from .graph import walk
 from .leaf import Leaf
 from .memory import LINE, Pointer, is_splat, store
@@ -25,18 +25,18 @@ from .registers import memory_type
 from .stack import alloca
 from .view import View
 
-BLOCK = 1 << 10
+MINIMUM_BLOCK_BYTES = 1 << 10
 """Bytes of a block, at least: a loop over it is worth its beginning."""
 
-LONGEST_BLOCK = 1 << 14
+MAXIMUM_BLOCK_BYTES = 1 << 14
 """And at most: it stays in the first cache."""
 
-SHORT_MOVED = 1 << 7
+MAXIMUM_MOVED_BYTES = 1 << 7
 """Bytes of a row that is only moved, or counted, at most: of longer ones LLVM's vectors are full. Others are made by
 operations on each element; to count in narrow floats takes several, too.
 """
 
-ENOUGH = 1 << 13
+MINIMUM_BYTES = 1 << 13
 """Bytes of a result from which on the block pays."""
 
 
@@ -58,7 +58,7 @@ class RepeatedRows:
         needs(not view.by_element, "for a device")
         alone = not (leaf.path or leaf.in_place or root in view.leaves or root.shape.is_tuple)
         needs(alone, "the result is in memory, written in place, or an element of a tuple")
-        needs(shape.bytes >= ENOUGH, f"{shape.bytes} bytes, fewer than {ENOUGH}")
+        at_least(shape.bytes, MINIMUM_BYTES, "bytes")
         needs(root.opcode in EMIT or root.opcode in _MOVES, f"{root.opcode.value} is the root")
         order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
         varies = _varying(view, root)
@@ -68,11 +68,11 @@ class RepeatedRows:
         period = math.prod(shape.dims[d] for d in inside)
         size, count = period * shape.dtype.bytes, shape.size // period
         computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
-        most = LONGEST_BLOCK if computes else SHORT_MOVED
-        needs(size <= most, f"rows of {size} bytes, more than {most}")
+        most = MAXIMUM_BLOCK_BYTES if computes else MAXIMUM_MOVED_BYTES
+        at_most(size, most, "bytes of a row")
         whole = LINE // math.gcd(size, LINE)
-        together = -(-max(1, BLOCK // size) // whole) * whole
-        needs(together * size <= LONGEST_BLOCK, f"a block of {together * size} bytes, more than {LONGEST_BLOCK}")
+        together = -(-max(1, MINIMUM_BLOCK_BYTES // size) // whole) * whole
+        at_most(together * size, MAXIMUM_BLOCK_BYTES, "bytes of a block")
         needs(2 * together <= count, f"{count} rows, fewer than two blocks of {together}")
         return RepeatedRows(tuple(inside), period, together, count)
 
@@ -159,9 +159,9 @@ def _varying(view: View, root: Instruction) -> set[int]:
 @form(
     "repeated/rows",
     lambda e, results, given, steps: given.emit(e, results.first, steps),
-    ENOUGH="bytes of the result",
-    SHORT_MOVED="bytes of a row that is only moved",
-    LONGEST_BLOCK="bytes of a row",
+    MINIMUM_BYTES="bytes of the result",
+    MAXIMUM_MOVED_BYTES="bytes of a row that is only moved",
+    MAXIMUM_BLOCK_BYTES="bytes of a row",
 )
 def rows(task: Task) -> Fit:
     """Rows that are all alike: computed once, and copied as whole vectors."""

@@ -20,7 +20,7 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
-from .form import Fit, Results, Task, Unfit, form, needs
+from .form import Fit, Results, Task, Unfit, at_least, between, form, needs
 from .leaf import Leaf
 from .memory import Pointer, address, load, store
 from .narrow import NARROW
@@ -44,8 +44,11 @@ from .rows import (
 from .stack import StackArray, alloca
 from .view import View
 
-SHORTEST, LONGEST = 4, 33
-"""Elements of a row. Fewer are no square; longer rows fill vectors by themselves, and their sums are made of parts."""
+MINIMUM_LENGTH = 4
+"""Elements of a row. Fewer are no square."""
+
+MAXIMUM_LENGTH = 33
+"""Longer rows fill vectors by themselves, and their sums are made of parts."""
 
 CHAINS = 2
 """Vectors of a block: while the maximum or sum of one waits for its last step, the other's goes on."""
@@ -70,9 +73,9 @@ def _must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """Raises Unfit if a row kernel does not gain by rows side by side."""
     lanes, grid = CHAINS * view.lanes(32), rows.grid
     needs(not view.by_element, "for a device")
-    needs(lanes >= SIDE, f"blocks of {lanes} rows, fewer than {SIDE}")
-    needs(SHORTEST <= grid.length <= LONGEST, f"rows of {grid.length} elements, not {SHORTEST} to {LONGEST}")
-    needs(grid.count >= lanes, f"{grid.count} rows, fewer than {lanes}")
+    at_least(lanes, SIDE, "rows of a block")
+    between(grid.length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
+    at_least(grid.count, lanes, "rows")
     for dtype, role in _in_memory(view, results.leaves, rows):
         needs(dtype in WIDTHS if role is Role.FULL else not dtype.is_complex, f"{dtype.value} cannot be turned")
     made = any(i not in view.leaves and not i.operands and i.shape.size != 1 for i in _by_row(rows))
@@ -93,19 +96,22 @@ def _single_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     reduction, length, count = Reduction.of(view, results.root, apart=False), rows.grid.length, rows.grid.count
     if reduction.simple is None:
         raise Unfit("the region is no single operation")
-    needs(length >= LEAST_SINGLE, f"rows of {length} elements that are only reduced, fewer than {LEAST_SINGLE}")
-    needs(count >= MANY_SINGLE, f"{count} rows that are only reduced, fewer than {MANY_SINGLE}")
+    at_least(length, MINIMUM_REDUCED_LENGTH, "elements that are only reduced of a row")
+    at_least(count, MINIMUM_REDUCED_ROWS, "rows that are only reduced")
     if reduction.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
-        needs(length < FILLS, f"rows of {length} elements fill vectors of {FILLS}")
+        needs(length < FULL_LENGTH, f"rows of {length} elements fill vectors of {FULL_LENGTH}")
     else:
         needs(reduction.dtype in NARROW and not reduction.in_single, "no step of the reduction rounds")
 
 
-LEAST_SINGLE, FILLS = 9, 16
-"""Elements of a row that is only reduced, from which on it is not unrolled, and from which on it is vectors."""
+MINIMUM_REDUCED_LENGTH = 9
+"""Elements of a row that is only reduced. Shorter ones are unrolled."""
 
-MANY_SINGLE = 2048
-"""Such rows from which on 15 ms more of compilation pay."""
+FULL_LENGTH = 16
+"""Elements of a row that is only reduced, of which LLVM makes vectors."""
+
+MINIMUM_REDUCED_ROWS = 2048
+"""Such rows at least, for which 15 ms more of compilation pay."""
 
 
 def _many_must_gain(view: View, results: Results, rows: RowGraph) -> None:
@@ -431,10 +437,10 @@ class AbreastRows(RowElemental):
 @form(
     "rows/abreast",
     lambda e, results, given, steps: AbreastRows(e, results, given).emit(steps),
-    SHORTEST="elements of a row",
-    LONGEST="elements of a row",
-    LEAST_SINGLE="elements of a row that is only reduced",
-    MANY_SINGLE="rows that are only reduced",
+    MINIMUM_LENGTH="elements of a row",
+    MAXIMUM_LENGTH="elements of a row",
+    MINIMUM_REDUCED_LENGTH="elements of a row that is only reduced",
+    MINIMUM_REDUCED_ROWS="rows that are only reduced",
 )
 def abreast(task: Task) -> Fit:
     """Many short rows side by side: each lane is of another row.

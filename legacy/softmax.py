@@ -18,7 +18,7 @@ from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
 from .extremum import close_chains, combine_chains, open_chains
 from .fetch import AHEAD, streams_of
-from .form import Fit, Results, Task, Unfit, form, needs
+from .form import Fit, Results, Task, Unfit, between, form, needs
 from .helper import call, declared
 from .memory import LINE, Pointer, address, prefetch
 from .partial import LINES, PartialSums, nothing
@@ -32,8 +32,11 @@ from .stack import alloca
 from .sum_run import scaled_source
 from .view import View
 
-SHORTEST, LONGEST = 1 << 9, 1 << 16
-"""Elements of a row. Half as many take up to a tenth longer than in loops of a known length; a copy is on the stack."""
+MINIMUM_LENGTH = 1 << 9
+"""Elements of a row. Half as many take up to a tenth longer than in loops of a known length."""
+
+MAXIMUM_LENGTH = 1 << 16
+"""Elements of a row: a copy is on the stack."""
 
 LANES, EVEN = 32, 64
 """Partial sums of a row; elements of which rows that have no rest are multiples."""
@@ -206,13 +209,13 @@ def _reduced(reduction: Instruction | None, op: Op, start: float) -> Instruction
     return reduction.operands[0] if same and float(init.literal.array) == start else None
 
 
-@form("rows/softmax", emit_softmax, SHORTEST="elements of a row", LONGEST="elements of a row")
+@form("rows/softmax", emit_softmax, MINIMUM_LENGTH="elements of a row", MAXIMUM_LENGTH="elements of a row")
 def softmax(task: Task) -> Fit:
     """Softmax and log-softmax: a function that kernels share does all rows of a call."""
     view, results, rows = task.view, task.results, rows_of(task)
     length, dtype = rows.grid.length, results.shape.dtype
     needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
-    needs(SHORTEST <= length <= LONGEST, f"rows of {length} elements, not {SHORTEST} to {LONGEST}")
+    between(length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
     needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
     found = _softmax_of(view, results.root, rows)
     if found is None:

@@ -18,7 +18,7 @@ from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.partition import Partition
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
-from .form import Results, Unfit, needs
+from .form import Results, Unfit, at_least, needs
 from .memory import LINE, Pointer, load, store
 from .ranges import Steps, loops_over
 from .registers import I8, I64, Register
@@ -26,7 +26,7 @@ from .sort_network import pair_table
 from .sort_order import KeyOrder
 from .sort_rows import Target
 
-LONGEST = 64
+MAXIMUM_LENGTH = 64
 """Elements of a row."""
 
 NUMBERED = (17, 1088)
@@ -42,7 +42,7 @@ again. Measured with AVX2, pairs of 8 f32 and s32 take half of the time with pla
 
 WIDE = 512
 
-LEAST_ROWS = 16
+MINIMUM_ROWS = 16
 """Rows below which nothing is gained."""
 
 
@@ -82,10 +82,10 @@ def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -
     """The tile for a sort's rows. Raises Unfit if they are too long or too few, or elements are no single numbers."""
     shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
     length = shapes[0].dims[dimension]
-    needs(2 <= length <= LONGEST, f"rows of {length} elements, not 2 to {LONGEST}")
+    needs(2 <= length <= MAXIMUM_LENGTH, f"rows of {length} elements, not 2 to {MAXIMUM_LENGTH}")
     needs(not any(shape.dtype.is_complex for shape in shapes), "complex numbers go along with the keys")
     rows = math.prod(shapes[0].dims) // length
-    needs(rows >= LEAST_ROWS, f"{rows} rows, fewer than {LEAST_ROWS}")
+    at_least(rows, MINIMUM_ROWS, "rows")
     found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
     if found is None:
         raise Unfit(f"{room} bytes of scratch memory hold no row")

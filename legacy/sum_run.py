@@ -23,16 +23,21 @@ from .registers import I64, POINTER, memory_type, real_constant
 from .stack import alloca
 from .view import View
 
-SHORTEST, ALONE = 256, 64
-"""Elements from which on a function is called: of many rows, and of one."""
+MINIMUM_LENGTH = 256
+"""Elements of each of many rows at least, for a function to be called."""
 
-LONGEST = 1 << 17
+MINIMUM_LENGTH_ALONE = 64
+"""The same of a single row."""
+
+MAXIMUM_LENGTH = 1 << 17
 """Elements of one call, at most: each partial sum then has as many terms as those inside it, and no level more."""
 
 
 def is_run(view: View, count: int, alone: bool = False) -> bool:
     """Whether functions add up a run of this length. alone: there are no other rows."""
-    return (ALONE if alone else SHORTEST) <= count <= LONGEST and not (view.strict or view.by_element)
+    return (MINIMUM_LENGTH_ALONE if alone else MINIMUM_LENGTH) <= count <= MAXIMUM_LENGTH and not (
+        view.strict or view.by_element
+    )
 
 
 class Term(Enum):
@@ -86,7 +91,7 @@ class SumRun:
         count: int,
         numbers: Sequence[ir.Value] = (),
     ) -> ir.Value:
-        """The sum of `count` terms, from ALONE to LONGEST."""
+        """The sum of `count` terms, from MINIMUM_LENGTH_ALONE to MAXIMUM_LENGTH."""
         result = self.call_into(code, arrays, count, numbers)
         return code.b.load(result, typ=memory_type(self.dtype), align=self.dtype.bytes)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from . import pool_phases, sort, sort_radix, sort_select, sort_side
+from . import leaf, pool_phases, sort, sort_radix, sort_select, sort_side
 from .elemental import Elemental
-from .form import Fit, Results, Task, Unfit, form, needs
+from .form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
 from .indexing import Scatter, Scattering
 from .pool import emit_phases, emit_pool, key_of
 from .pool_phases import must_have_phases
@@ -46,14 +46,20 @@ def _in_blocks(task: Task) -> bool:
     return columns_fit(task.partition, task.numbered, column, shape.dims[column], BLOCK)
 
 
-@form("window/phases", emit_phases, pool_phases, STRIDE="elements between windows", WINDOW="elements of a window")
+@form(
+    "window/phases",
+    emit_phases,
+    pool_phases,
+    MAXIMUM_STRIDE="elements between windows",
+    MAXIMUM_WINDOW="elements of a window",
+)
 def phases(task: Task) -> Fit:
     """Windows that overlap or are a few elements apart along memory: whole vectors of rows, then along memory."""
     must_have_phases(_whole(task, Op.REDUCE_WINDOW))
     return Fit(in_steps=_in_blocks(task))
 
 
-@form("window/pool", emit_pool)
+@form("window/pool", emit_pool, leaf, MINIMUM_POOLED="results along memory")
 def pool(task: Task) -> Fit:
     """Windows of many neighbouring results side by side."""
     return Fit(key_of(task.view, _whole(task, Op.REDUCE_WINDOW)), _in_blocks(task))
@@ -105,7 +111,7 @@ def _emit_rows(e: Elemental, results: Results, way: sort.Way, steps: Steps | Non
     sort.emit_sort(e, results.root, _targets(e, results), way, steps)
 
 
-@form("sort/abreast", _emit_abreast, sort_side, LONGEST="elements of a row", LEAST_ROWS="rows")
+@form("sort/abreast", _emit_abreast, sort_side, MAXIMUM_LENGTH="elements of a row", MINIMUM_ROWS="rows")
 def abreast(task: Task) -> Fit:
     """Many short rows with one key: a network of exchanges, a lane a row."""
     view, order = task.view, _keys(task)
@@ -120,7 +126,7 @@ def insertion(task: Task) -> Fit:
     _whole(task, Op.SORT)
     cut = sort.Cut.of(task.results)
     needs(not cut.is_part, "parts of rows are wanted")
-    needs(cut.length <= sort.RUN, f"rows of {cut.length} elements, more than {sort.RUN}")
+    at_most(cut.length, sort.RUN, "elements of a row")
     return _fit(task, sort.Way(False))
 
 
@@ -128,8 +134,8 @@ def insertion(task: Task) -> Fit:
     "sort/select",
     _emit_rows,
     sort_select,
-    SHORTEST="elements of a row",
-    SHARE="elements of a row for each wanted one",
+    MINIMUM_LENGTH="elements of a row",
+    MINIMUM_SHARE="elements of a row for each wanted one",
 )
 def select(task: Task) -> Fit:
     """A few first elements: what may be among them is collected, and sorted."""
@@ -148,14 +154,14 @@ def select(task: Task) -> Fit:
     "sort/radix",
     _emit_rows,
     sort_radix,
-    SHORTEST="elements of a row for each digit",
-    LONGEST="elements of a row",
+    MINIMUM_LENGTH_OF_DIGIT="elements of a row for each digit",
+    LENGTH_LIMIT="elements of a row",
 )
 def radix(task: Task) -> Fit:
     """Long rows with one key: by its digits."""
     order, cut, view = _keys(task), sort.Cut.of(task.results), task.view
     least, digits = sort.ALONE if view.by_element else 0, sort_radix.digits(order)
-    needs(cut.length >= least, f"rows of {cut.length} elements, fewer than {least} for an item of a device")
+    at_least(cut.length, least, "elements of a row for an item of a device")
     needs(sort_radix.is_worth(order, cut.length), f"rows of {cut.length} elements do not pay for {digits} digits")
     needed = sort.scratch_bytes(task.results.root, cut) + sort_radix.count_bytes(order)
     needs(needed <= view.scratch, f"{needed} bytes of scratch memory are needed, {view.scratch} are there")
