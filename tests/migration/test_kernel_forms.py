@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from ... import legacy, mlir_emitters
+from ...codegen.forms import ChosenForms
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.analysis import kernel_forms
 from ...hlo.analysis.rows import rows_of_body
 from ...legacy import graph as legacy_graph
-from ...legacy import kernel as legacy_kernel
-from ...legacy import reduce_columns as legacy_reduce
+from ...legacy.form import Unfit
 from ...legacy.row_graph import row_graph as legacy_row_graph
 from ...lhlo import from_kernels
 from ...planning.plan import KernelRequest
@@ -124,6 +124,12 @@ def emitted(stack: str, kernel: KernelRequest) -> str:
     return STACKS[stack].emit([kernel], EmitOptions(Target.host())).llvm_ir
 
 
+def forms_of(kernel: KernelRequest) -> ChosenForms:
+    found = legacy.forms_of(kernel, EmitOptions(Target.host()))
+    assert found is not None
+    return found
+
+
 def takes(stack: str, kernel: KernelRequest, monkeypatch) -> None:
     emitted(stack, kernel)
 
@@ -151,7 +157,10 @@ def rows_of(stack: str, kernel: KernelRequest):
         graph = legacy_graph.graph_of(kernel)
         root = graph.root
         roots = list(dict.fromkeys(root.operands)) if root.shape.is_tuple and root.opcode.value == "tuple" else [root]
-        return legacy_row_graph(roots, graph.leaves)
+        try:
+            return legacy_row_graph(roots, graph.leaves)
+        except Unfit:
+            return None
     from ...mlir_emitters.graph import graphs
     from ...mlir_emitters.row_graph import row_graph
 
@@ -162,8 +171,12 @@ def rows_of(stack: str, kernel: KernelRequest):
 def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> None:
     from ...mlir_emitters import column_reduction
 
+    if stack == "legacy":
+        (part,) = forms_of(kernel).parts
+        assert part.form == "reduce/columns" and len(part.results) == len(kernel.results)
+        return
     counts: list[int] = []
-    emit, make = legacy_reduce.emit_column_reduce, column_reduction.ColumnReduction
+    make = column_reduction.ColumnReduction
 
     def counted(make):
         def called(e, found, *rest):
@@ -172,7 +185,6 @@ def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> 
 
         return called
 
-    monkeypatch.setattr(legacy_reduce, "emit_column_reduce", counted(emit))
     monkeypatch.setattr(column_reduction, "ColumnReduction", counted(make))
     emitted(stack, kernel)
     assert counts == [len(kernel.results)]
@@ -182,17 +194,19 @@ def hands_sums_on(stack: str, kernel: KernelRequest, monkeypatch) -> None:
     """The tiled product passes each sum on to the rest of the kernel, instead of storing it."""
     from ...mlir_emitters import roots
 
+    if stack == "legacy":
+        (part,) = forms_of(kernel).parts
+        assert part.form == "dot/tiled" and ("hands_on", "True") in part.parameters
+        return
     done: list[bool] = []
-    places = ((legacy_kernel, "emit_tiled_dot"), (roots, "emit_matmul"))
-    for module, name in places:
-        emit = getattr(module, name)
+    emit = roots.emit_matmul
 
-        def note(*arguments, emit=emit):
-            emits = emit(*arguments)
-            done.append(emits is not False and callable(arguments[4]))
-            return emits
+    def note(*arguments):
+        emits = emit(*arguments)
+        done.append(emits is not False and callable(arguments[4]))
+        return emits
 
-        monkeypatch.setattr(module, name, note)
+    monkeypatch.setattr(roots, "emit_matmul", note)
     emitted(stack, kernel)
     assert done == [True]
 
