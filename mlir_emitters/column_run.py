@@ -58,7 +58,7 @@ def _run_of(e: Elemental, node: Node, inside: Sequence[int]) -> _Run | None:
     width, source = math.prod(operand.dims[d] for d in columns), stored_of(operand)
     count = math.prod(operand.dims[d] for d in reduced) * width
     plain = operand.shape.is_row_major and node.output.shape.is_row_major
-    if source is None or not plain or width < 2 or not is_run(e.b, count) or any(d >= len(outer) for d in inside):
+    if source is None or not plain or width < 2 or not is_run(e.b.facts, count) or any(d >= len(outer) for d in inside):
         return None
     return _Run(source, outer, columns, width, count)
 

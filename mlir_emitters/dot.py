@@ -137,7 +137,7 @@ def _sum_run(e: Elemental, node: Node, left: Sequence[Index], right: Sequence[In
     if any(x.strides[d] != 1 for x, d in zip(operands, along, strict=True)):
         return None
     sources = [stored_of(x) for x in operands]
-    if None in sources or not is_run(e.b, length, node.output.shape.size == 1):
+    if None in sources or not is_run(e.b.facts, length, node.output.shape.size == 1):
         return None
     element, arrays = raw_type(e.b.types, wide), []
     for source, operand, start in zip(sources, operands, starts, strict=True):

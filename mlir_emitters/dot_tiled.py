@@ -121,7 +121,7 @@ class Matmul:
         self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
         self.narrow = wide is not result.dtype.component or write is not None
         few = is_flat(product, wide, vector_bits, self.narrow)
-        words = None if few else Words.of(e.b, product.left.dtype, product.right.dtype, wide, product.depth.size)
+        words = None if few else Words.of(e.b.facts, product.left.dtype, product.right.dtype, wide, product.depth.size)
         converting = words is None and product.left.dtype is not wide and converts_in_place(product)
         codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
         near = is_large(product, wide) and self.row.size <= near_rows(vector_bits)

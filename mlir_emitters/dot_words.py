@@ -19,6 +19,7 @@ from .builder import Builder, Index, Pointer, Value
 from .convert import convert_to
 from .elemental import load_element
 from .elements import decode, flatten
+from .facts import Facts
 from .graph import Buffer
 
 OF_BYTES = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
@@ -45,13 +46,13 @@ class Words:
     wraps: bool = True
 
     @staticmethod
-    def of(b: Builder, left: DType, right: DType, wide: DType, depth: int) -> Words | None:
+    def of(facts: Facts, left: DType, right: DType, wide: DType, depth: int) -> Words | None:
         """Words for a product with sums of dtype `wide`; None if the target has no instruction for it."""
-        if b.bf16_pairs and left is right is DType.BF16 and wide is DType.F32 and depth >= LEAST_OF_BF16:
+        if facts.bf16_pairs and left is right is DType.BF16 and wide is DType.F32 and depth >= LEAST_OF_BF16:
             return Words(2, depth, False, False)
-        if b.products == 1 or not {left, right} <= OF_PAIRS or wide not in (DType.S32, DType.U32):
+        if facts.integer_products == 1 or not {left, right} <= OF_PAIRS or wide not in (DType.S32, DType.U32):
             return None
-        four = b.products == 4 and left in OF_BYTES and right in OF_BYTES - {DType.U8}
+        four = facts.integer_products == 4 and left in OF_BYTES and right in OF_BYTES - {DType.U8}
         return Words(4 if four else 2, depth, four and not left.is_unsigned)
 
     def are_read(self, stride: int) -> bool:

@@ -13,6 +13,7 @@ from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
+from .facts import Facts
 from .graph import graphs
 from .group_kernel import emit_grouped
 from .helper import text_of
@@ -45,17 +46,7 @@ def _emit(
     stages = [("lhlo.mlir", lhlo.to_text())] if keep else []
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
-        target = options.target
-        b = Builder(
-            module,
-            session.types,
-            strict=options.strict,
-            fma=target.has_fma,
-            vector_bits=target.vector_bits,
-            by_element=options.by_element,
-            products=target.integer_products,
-            bf16_pairs=target.adds_bf16_pairs,
-        )
+        b = Builder(module, session.types, Facts.of(options))
         b.hints = "loops" in options.metadata
         kernels, told = list(graphs(lhlo)), options.metadata
         ranged, glue, lean, grouped = frozenset[str](), frozenset[str](), frozenset[str](), dict[str, Grouped]()
@@ -77,5 +68,5 @@ def _emit(
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
-        helpers = tuple(text_of(helper, session, target.vector_bits) for helper in b.helpers.values())
+        helpers = tuple(text_of(helper, session, b.vector_bits) for helper in b.helpers.values())
         return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers, glue=glue, lean=lean)

@@ -166,13 +166,13 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
 def is_long_sum(e: Elemental, node: Node) -> bool:
     """Whether a reduction is a sum of floats that is long enough for blocks."""
     sizes = [node.inputs[0].dims[d] for d in reduced_dimensions(node)]
-    return is_long(e.b, sizes) and are_float_sums(node)
+    return is_long(e.b.facts, sizes) and are_float_sums(node)
 
 
 def is_single_sum(e: Elemental, node: Node) -> bool:
     """Whether it is the only sum of a kernel, and its elements in memory are enough for a function to add them up."""
     operand = node.inputs[0]
-    single = node.output.shape.size == 1 and is_run(e.b, operand.shape.size, single=True)
+    single = node.output.shape.size == 1 and is_run(e.b.facts, operand.shape.size, single=True)
     return single and are_float_sums(node) and addends_of(operand) is not None
 
 
@@ -181,7 +181,7 @@ def _is_joined_sum(e: Elemental, node: Node, index: Indices, order: Sequence[int
     if len(order) < 2 or e.b.strict or not are_float_sums(node):
         return False
     along = _Along(e, node, index, order)
-    return len(along.sizes) == 1 and is_run(e.b, along.sizes[0], single=False)
+    return len(along.sizes) == 1 and is_run(e.b.facts, along.sizes[0], single=False)
 
 
 def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: Sequence[Node] = ()) -> LongSums:
@@ -288,7 +288,7 @@ def _sum_run(e: Elemental, node: Node, along: _Along) -> Value | None:
     """The sum of all elements of a run, if a function of sum_run.py computes it."""
     operand = node.inputs[0]
     single = operand.shape.size == math.prod(along.sizes)
-    if len(node.outputs) != 1 or not along.dense or len(along.sizes) != 1 or not is_run(e.b, along.sizes[0], single):
+    if len(node.outputs) != 1 or not along.dense or len(along.sizes) != 1 or not is_run(e.b.facts, along.sizes[0], single):
         return None
     made = addends_of(operand)
     if made is None:
@@ -307,7 +307,7 @@ def _extremum(
         return None
     along, operand = _Along(e, node, index, order), node.inputs[0]
     ahead = along.ahead() if is_in_lanes(along.sizes) else None
-    source = run_of(e.b, operand, along.sizes[0]) if along.dense and len(along.sizes) == 1 else None
+    source = run_of(e.b.facts, operand, along.sizes[0]) if along.dense and len(along.sizes) == 1 else None
     if source is not None:
         offset, element = e.offset(operand, along.place([0])), raw_type(e.b.types, source.dtype)
         first = e.b.pointer(e.pointers[source.argument], offset, element)
@@ -328,7 +328,7 @@ def _word(e: Elemental, node: Node, index: Indices, order: Sequence[int], initia
     """The sum of a few integers of a row in memory (word_rows.py)."""
     along, operand = _Along(e, node, index, order), node.inputs[0]
     source = stored_of(operand) if along.dense and len(along.sizes) == 1 else None
-    if source is None or not takes_words(e.b, node, along.sizes[0]):
+    if source is None or not takes_words(e.b.facts, node, along.sizes[0]):
         return None
     element = raw_type(e.b.types, operand.dtype)
     first = e.b.pointer(e.pointers[source.argument], e.offset(operand, along.place([0])), element)
@@ -341,7 +341,7 @@ def _in_tails(
     """The result of a maximum and the like whose rows are whole vectors (tails.py); None if they are not."""
     along = _Along(e, node, index, order)
     ahead = along.ahead() if along.dense and along.sizes[-1] in FETCHED else None
-    lanes = lanes_of(e.b, node, along.sizes, along.joins, ahead is not None) if along.dense else None
+    lanes = lanes_of(e.b.facts, node, along.sizes, along.joins, ahead is not None) if along.dense else None
     if lanes is None:
         return None
     running = Running(e, node)

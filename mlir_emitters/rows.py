@@ -170,7 +170,7 @@ class RowKernel(Elemental):
         share. False if it does something else.
         """
         b, (node,), length = self.b, step.reductions, self.graph.length
-        if len(node.outputs) != 1 or not self.graph.plain or not is_run(b, length):
+        if len(node.outputs) != 1 or not self.graph.plain or not is_run(b.facts, length):
             return False
         running, operand = Running(self, node), operands_of(node)[0]
         self.column, self.column_number = [0], 0
@@ -187,7 +187,7 @@ class RowKernel(Elemental):
             b.called.add(operand)
             self.bind(node, finished(self, node, [total]))
             return True
-        source = run_of(b, operand, length) if b.vector_bits >= WIDE_BITS and running.extremum is not None else None
+        source = run_of(b.facts, operand, length) if b.vector_bits >= WIDE_BITS and running.extremum is not None else None
         if source is None or running.extremum is None:
             return False
         place = b.pointer(self.pointers[source.argument], offset, element)

@@ -15,6 +15,7 @@ from ..hlo.records import dataclass
 from .ahead import DISTANCE, LINE
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elements import raw_type
+from .facts import Facts
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .long_sums import BLOCK, LANES, SHORT, PartialSums
@@ -175,9 +176,9 @@ class Addends:
     numbers: Sequence[Buffer] = ()
 
 
-def is_run(b: Builder, count: int, single: bool = False) -> bool:
+def is_run(facts: Facts, count: int, single: bool = False) -> bool:
     """Whether a function adds up rows of this length. single: there is one."""
-    return count >= (SINGLE if single else FEWEST) and not (b.strict or b.by_element)
+    return count >= (SINGLE if single else FEWEST) and not (facts.strict or facts.by_element)
 
 
 def addends_of(operand: Buffer, in_row: bool = False) -> Addends | None:
