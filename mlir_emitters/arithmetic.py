@@ -87,10 +87,6 @@ class Arithmetic:
         self.hints = True  # whether loops have annotations
         self.vectors = set[str]()  # the operations of the vector dialect, by name
         self.loops = 0  # that were opened
-        self.shares = False  # whether functions that kernels share compute the products of the kernel, or its sums
-        self.lean = False  # whether few of LLVM's passes are enough for its loops
-        self.walks = False  # whether the kernel has long loops of reductions itself
-        self.called: set[Any] = set()  # buffers whose elements these functions compute
         self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []

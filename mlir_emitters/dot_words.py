@@ -20,7 +20,6 @@ from .convert import convert_to
 from .elemental import load_element
 from .elements import decode, flatten
 from .facts import Facts
-from .graph import Buffer
 
 OF_BYTES = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 OF_PAIRS = OF_BYTES | {DType.S16}
@@ -80,11 +79,11 @@ class Words:
             return found
         return b.op("arith.xori", found, b.op("vector.broadcast", b.constant(FLIP, b.types.i32), type=words))
 
-    def load(self, b: Builder, pointer: Value, buffer: Buffer, offset: Index, stride: int, place: Index) -> Value:
+    def load(self, b: Builder, pointer: Value, dtype: DType, offset: Index, stride: int, place: Index) -> Value:
         """Word `place` of a row of A or a column of B, with zeros behind the last element. offset: of its first one;
         stride: of elements.
         """
-        if self.is_memory(buffer.dtype, stride):
+        if self.is_memory(dtype, stride):
             word = word_of(b, pointer, offset, self.size)
             return word if self.wraps else b.bitcast(word, b.types.f32)
         bits, word = WORD // self.size, b.constant(0, b.types.i32)
@@ -95,9 +94,9 @@ class Words:
                 inside = b.compare_integers("sle", b.materialize(over), b.materialize(0))
                 back = b.binary("maxsi", b.materialize(over), b.materialize(0))
                 at = b.sub(at, b.mul(back, stride))
-            raw = load_element(b, pointer, buffer.dtype, at)
+            raw = load_element(b, pointer, dtype, at)
             if self.wraps:
-                (value,) = flatten(convert_to(b, buffer.dtype, DType.S32, decode(b, buffer.dtype, raw)))
+                (value,) = flatten(convert_to(b, dtype, DType.S32, decode(b, dtype, raw)))
             else:
                 value = b.extui(raw, b.types.i32)
             if n < self.size - 1 and self.wraps:

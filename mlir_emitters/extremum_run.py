@@ -49,7 +49,6 @@ class ExtremumRun:
         element = raw_type(b.types, self.dtype)
         result = b.alloca(element, 1, self.dtype.bytes)
         call_helper(b, self, [place, result], [count], 1)
-        b.shares = True
         return b.load(result, element, self.dtype.bytes)
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:

@@ -14,7 +14,6 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -123,13 +122,6 @@ RULES: dict[Op, ElementRule] = {Op.GATHER: gather, Op.SCATTER: scatter}
 
 
 # A kernel whose root is a scatter -----------------------------------------------------------------------------------
-
-
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether each window lies at one position along the dimensions of the steps."""
-    a = node.attributes
-    alone = [*a["inserted_window_dims"], *a.get("input_batching_dims", ())]
-    return all(d in alone for d in partition.dimensions)
 
 
 class ScatterLoops:

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from ..hlo.attributes import Window, WindowDim
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from . import half
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -245,15 +244,6 @@ class RunningReduction:
             values = [b.truncate(values[0], b.types.f32)]
         for value, result in zip(_gathered(values, self.node.outputs), self.results, strict=True):
             self.e.store(result, tuple(self.index), encode(b, result.dtype, value))
-
-
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether a RunningReduction or a Pool can compute some of the steps: not along the run, and no parts of tiles."""
-    shape, found = node.output.shape, cumulative(node)
-    fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
-    if found is None:
-        return is_pool(node) and shape.minor_to_major[0] not in partition.dimensions
-    return found[0] not in partition.dimensions and fastest not in partition.dimensions
 
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------

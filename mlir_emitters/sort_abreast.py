@@ -20,6 +20,8 @@ from ..planning.allocation import POOL_ALIGNMENT
 from .builder import Index, Pointer, Unroll, Value
 from .elemental import Elemental
 from .elements import Scalar, flatten, parts, raw_type, unflatten
+from .facts import Facts
+from .form import fewer, more
 from .graph import Buffer, Node
 from .ranges import Steps, neighbours, outer_loops, positions_of
 from .sort_counting import digits_for
@@ -65,31 +67,39 @@ class Tile:
     alone: int
 
 
-def tile_for(e: Elemental, node: Node, results: Sequence[Buffer], steps: Steps | None) -> Tile | None:
-    """None if rows are sorted one after the other."""
-    b, keys = e.b, keys_of(node.bodies[0])
+def tile_for(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer], numbered: Sequence[int]) -> Tile | str:
+    """How rows are sorted side by side, or why they are sorted one after the other. scratch: bytes of scratch memory;
+    numbered: the dimensions that steps number.
+    """
+    keys = keys_of(node.bodies[0])
     dimension = node.attributes["dimensions"][0]
     length = node.inputs[0].dims[dimension]
-    if keys is None or b.by_element or length < 2:
-        return None
+    if keys is None:
+        return "the comparator does not compare one key"
+    if facts.by_element:
+        return "elements are not side by side"
+    if length < 2 or length > LONGEST:
+        return f"{length} positions of a row, not 2 to {LONGEST}"
     alone = operand_of(keys)
     sizes = [keys.bits // 8, *(x.dtype.bytes for k, x in enumerate(node.inputs) if k != alone)]
-    room = e.scratch.size // (sum(sizes) * length)
+    room = scratch // (sum(sizes) * length)
     # Whatever the processor and the steps: where rows are sorted in another way, NaNs may lie elsewhere.
     lanes, vectors = _lanes(sizes, VECTOR, room)
     dims, order = results[0].dims, [d for d in results[0].shape.minor_to_major if d != dimension]
-    few = max((dims[d] for d in order), default=1) < ROWS
-    if few or lanes < LEAST_LANES or length > LONGEST:
-        return None
-    if length * (1 + vectors) > REACH * lanes * passes_for(keys, length):
-        return None
-    lanes, vectors = _lanes(sizes, b.vector_bits, room)
-    outer = () if steps is None else steps.dimensions[:-1]
-    free = [d for d in order if d not in outer]
+    rows = max((dims[d] for d in order), default=1)
+    if rows < ROWS:
+        return fewer(rows, "rows", ROWS)
+    if lanes < LEAST_LANES:
+        return f"scratch memory has room for {room} rows side by side, fewer than {LEAST_LANES}"
+    work, most = length * (1 + vectors), REACH * lanes * passes_for(keys, length)
+    if work > most:
+        return more(work, "vectors, positions counted, for an element", most)
+    lanes, vectors = _lanes(sizes, facts.vector_bits, room)
+    free = [d for d in order if d not in numbered[:-1]]
     along = next((d for d in free if dims[d] >= 2 * lanes), max(free, key=lambda d: dims[d]))
     if dims[along] < ROWS:
         along = -1
-    window = min(WINDOW, (32 if b.vector_bits >= 512 else 16) // vectors - 2)
+    window = min(WINDOW, (32 if facts.vector_bits >= 512 else 16) // vectors - 2)
     return Tile(keys, along, lanes, max(1, window), alone)
 
 

@@ -20,7 +20,7 @@ from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .long_sums import BLOCK, LANES, SHORT, PartialSums
 
-FEWEST, SINGLE = 256, 64
+MINIMUM_RUN_ELEMENTS, MINIMUM_SINGLE_ELEMENTS = 256, 64
 """Elements from which on a function is called: of each row, and of the only one."""
 
 
@@ -87,7 +87,6 @@ class SumRun:
         """The memory of the sums."""
         result = b.alloca(raw_type(b.types, self.dtype), self.width, 64 if self.width > 1 else self.dtype.bytes)
         call_helper(b, self, [*arrays, result], [count, *numbers], len(arrays))
-        b.shares = True
         return result
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
@@ -178,7 +177,9 @@ class Addends:
 
 def is_run(facts: Facts, count: int, single: bool = False) -> bool:
     """Whether a function adds up rows of this length. single: there is one."""
-    return count >= (SINGLE if single else FEWEST) and not (facts.strict or facts.by_element)
+    return count >= (MINIMUM_SINGLE_ELEMENTS if single else MINIMUM_RUN_ELEMENTS) and not (
+        facts.strict or facts.by_element
+    )
 
 
 def addends_of(operand: Buffer, in_row: bool = False) -> Addends | None:

@@ -153,46 +153,45 @@ def rows_of(stack: str, kernel: KernelRequest):
         roots = list(dict.fromkeys(root.operands)) if root.shape.is_tuple and root.opcode.value == "tuple" else [root]
         return legacy_row_graph(roots, graph.leaves)
     from ...mlir_emitters.graph import graphs
-    from ...mlir_emitters.row_graph import row_graph
+    from ...mlir_emitters.row_graph import rows_of
 
     (graph_,) = graphs(from_kernels([kernel]))
-    return row_graph(graph_.results)
+    found = rows_of(graph_.results)
+    return None if isinstance(found, str) else found
 
 
 def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> None:
-    from ...mlir_emitters import column_reduction
-
+    if stack == "mlir":
+        (part,) = mlir_emitters.forms_of(kernel, EmitOptions(Target.host())).parts
+        assert part.form == "reduce/columns" and part.results == tuple(range(len(kernel.results)))
+        return
     counts: list[int] = []
-    emit, make = legacy_reduce.emit_column_reduce, column_reduction.ColumnReduction
+    emit = legacy_reduce.emit_column_reduce
 
-    def counted(make):
-        def called(e, found, *rest):
-            counts.append(len(found))
-            return make(e, found, *rest)
+    def called(e, found, *rest):
+        counts.append(len(found))
+        return emit(e, found, *rest)
 
-        return called
-
-    monkeypatch.setattr(legacy_reduce, "emit_column_reduce", counted(emit))
-    monkeypatch.setattr(column_reduction, "ColumnReduction", counted(make))
+    monkeypatch.setattr(legacy_reduce, "emit_column_reduce", called)
     emitted(stack, kernel)
     assert counts == [len(kernel.results)]
 
 
 def hands_sums_on(stack: str, kernel: KernelRequest, monkeypatch) -> None:
     """The tiled product passes each sum on to the rest of the kernel, instead of storing it."""
-    from ...mlir_emitters import roots
-
+    if stack == "mlir":
+        (part,) = mlir_emitters.forms_of(kernel, EmitOptions(Target.host())).parts
+        assert part.form == "dot/tiled" and ("narrow", "yes") in part.parameters
+        return
     done: list[bool] = []
-    places = ((legacy_kernel, "emit_tiled_dot"), (roots, "emit_matmul"))
-    for module, name in places:
-        emit = getattr(module, name)
+    emit = legacy_kernel.emit_tiled_dot
 
-        def note(*arguments, emit=emit):
-            emits = emit(*arguments)
-            done.append(emits is not False and callable(arguments[4]))
-            return emits
+    def note(*arguments):
+        emits = emit(*arguments)
+        done.append(emits is not False and callable(arguments[4]))
+        return emits
 
-        monkeypatch.setattr(module, name, note)
+    monkeypatch.setattr(legacy_kernel, "emit_tiled_dot", note)
     emitted(stack, kernel)
     assert done == [True]
 

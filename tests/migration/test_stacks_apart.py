@@ -35,6 +35,7 @@ SHARED = {
 """Modules that both stacks import."""
 
 ONE_ONLY = {
+    "codegen/forms.py": ("mlir_emitters", "the interface: what a stack says of the forms that it chose"),
     "codegen/lite_text.py": ("legacy", "the interface: a module of llvmlite's as LLVM IR text"),
     "codegen/mlir.py": ("mlir_emitters", "the interface: MLIR's own translation to LLVM IR text"),
     "hlo/analysis/sorted_parts.py": ("legacy", "the form of a request: a sort of which slices are the results"),

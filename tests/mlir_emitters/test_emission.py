@@ -54,7 +54,7 @@ def test_same_request_same_text():
     first, second = mlir_emitters.emit(requests, keep), mlir_emitters.emit(requests, keep)
     assert first == second
     assert [name for name, _ in first.stages] == ["lhlo.mlir", "mlir", "llvm.mlir"]
-    assert mlir_emitters.emit(requests, HOST) == EmittedModule(first.llvm_ir)
+    assert mlir_emitters.emit(requests, HOST) == EmittedModule(first.llvm_ir, forms=first.forms)
 
 
 CLASSES = """import sys
