@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Index, Loop, Unroll
 from .code_kind import Code
 from .convolution_blocks import CLOSE_ELEMENTS, FEATURE, Blocks, lane_axis, tile_blocks
@@ -84,7 +85,16 @@ def vectors_fit(view: View, subject: Subject) -> Answer:
     node, blocks = subject.node, _of_lanes(view, subject, why_not_vectors, vector_blocks)
     if isinstance(blocks, str):
         return blocks
-    return Fits(blocks, _outside(view, node, blocks), Code(shares=blocks.calls, lean=_is_lean(node)))
+    behind = Lanewise.of(subject.results, node, node.output.shape.minor_to_major[0])
+    return Fits(Vectors(blocks, behind), _outside(view, node, blocks), Code(shares=blocks.calls, lean=_is_lean(node)))
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """behind: what makes the kernel's result of vectors of sums, if they go into its memory from registers."""
+
+    blocks: Blocks
+    behind: Lanewise | None
 
 
 def tiles_fit(view: View, subject: Subject) -> Answer:
@@ -135,12 +145,11 @@ def emit_channels(e: Elemental, subject: Subject, blocks: ChannelBlocks, steps: 
     DepthwiseTiles(e, subject.node, blocks, _write(e, subject)).emit(steps)
 
 
-def emit_vectors(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:
-    behind = Lanewise.of(e, subject.results, subject.node)
-    if behind is None:
-        VectorTiles(e, subject.node, blocks, _write(e, subject)).emit(steps)
+def emit_vectors(e: Elemental, subject: Subject, form: Vectors, steps: Steps | None) -> None:
+    if form.behind is None:
+        VectorTiles(e, subject.node, form.blocks, _write(e, subject)).emit(steps)
     else:
-        PlainTiles(e, subject.node, blocks, _write(e, subject), behind).emit(steps)
+        PlainTiles(e, subject.node, form.blocks, _write(e, subject), form.behind).emit(steps)
 
 
 def emit_tiles(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:

@@ -35,7 +35,7 @@ class PlainTiles(VectorTiles):
 
         def store(value: Value, position: Index, v: int) -> None:
             place = b.add(b.add(first, b.mul(position, apart)), v * kernel.lanes)
-            value = self.behind.value(value, place, b.add(start, v * kernel.lanes))
+            value = self.behind.value(self.e, value, place, b.add(start, v * kernel.lanes))
             b.store(value, b.pointer(self.e.pointers[self.result.argument], place, self.element), wide.bytes)
 
         unroll = Unroll.DONE

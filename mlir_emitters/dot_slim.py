@@ -44,9 +44,37 @@ def fits(view: View, subject: Subject) -> Answer:
     product = slim_product_of(view.facts, node, result)
     if isinstance(product, str):
         return product
-    steps = view.partition
-    among = steps is None or loops_of_steps(product.outer, steps) > 0 or positions_of_step(product.row, steps) > 0
-    return Fits(product, among)
+    steps, wide = view.partition, accumulator_of(node)
+    of_rows = steps is not None and positions_of_step(product.row, steps) > 0
+    narrow = bool(subject.products) or result.dtype is not wide
+    form = _blocking_of(view.facts, product, wide, narrow, of_rows)
+    return Fits(form, steps is None or of_rows or loops_of_steps(product.outer, steps) > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowBlocking:
+    """wide: the dtype of sums; lanes: of vectors; block: elements of the depth; narrow: whether sums are on the stack
+    first, and what follows is computed of them; of_rows: whether the steps number rows. rows: at once; later: rows
+    further on are fetched.
+    """
+
+    product: Product
+    wide: DType
+    lanes: int
+    block: int
+    narrow: bool
+    of_rows: bool
+    rows: int
+    later: bool
+
+
+def _blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, of_rows: bool) -> NarrowBlocking:
+    columns, depth, row = product.column.size, product.depth.size, product.row.lhs * product.left.dtype.bytes
+    lanes = lanes_for(facts.vector_bits, wide, depth, columns)
+    block = NEAR_ELEMENTS * DType.F32.bytes // (columns * wide.bytes) // lanes * lanes
+    later = row >= LONG_ROW_BYTES and row * product.row.size >= STREAMED_BYTES
+    rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, facts.vector_bits)
+    return NarrowBlocking(product, wide, lanes, block, narrow, of_rows, rows, later)
 
 
 def slim_product_of(facts: Facts, node: Node, result: Buffer) -> Product | str:
@@ -109,10 +137,9 @@ def _is_read(dtype: DType, wide: DType) -> bool:
     return dtype is wide or converts_in_vectors(dtype, wide)
 
 
-def emit(e: Elemental, subject: Subject, product: Product, steps: Steps | None) -> None:
+def emit(e: Elemental, subject: Subject, form: NarrowBlocking, steps: Steps | None) -> None:
     """Emit the loops of a product."""
-    wide, write = accumulator_of(subject.node), epilogue(e, subject)
-    _SlimProduct(e, product, subject.product_result, wide, write, steps).emit()
+    _SlimProduct(e, form, subject.product_result, epilogue(e, subject), steps).emit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,34 +156,29 @@ class _SlimProduct:
     def __init__(
         self,
         e: Elemental,
-        product: Product,
+        form: NarrowBlocking,
         result: Buffer,
-        wide: DType,
         write: Callable[[Indices], None] | None,
         steps: Steps | None,
     ):
-        self.e, self.b, self.product, self.result, self.wide, self.write = e, e.b, product, result, wide, write
-        b, columns, depth = self.b, product.column.size, product.depth.size
-        self.of_rows = steps is not None and positions_of_step(product.row, steps.partition) > 0
-        self.steps = steps
-        self.element = raw_type(b.types, wide)
-        self.lanes = lanes_for(b.vector_bits, wide, depth, columns)
-        self.block = NEAR_ELEMENTS * DType.F32.bytes // (columns * wide.bytes) // self.lanes * self.lanes
+        self.e, self.b, self.form, self.result, self.write, self.steps = e, e.b, form, result, write, steps
+        self.product, self.wide, self.lanes, self.block = form.product, form.wide, form.lanes, form.block
+        b, columns, depth = self.b, form.product.column.size, form.product.depth.size
+        self.element = raw_type(b.types, form.wide)
         self.columns = b.alloca(self.element, -(-depth // self.lanes) * self.lanes * columns, 64)
-        self.banded = write is not None or result.dtype is not wide
-        self.sums = b.alloca(self.element, BAND_ROWS * columns, 64) if self.banded else None
+        self.sums = b.alloca(self.element, BAND_ROWS * columns, 64) if form.narrow else None
         self.coordinates: dict[int, Index] = {}
 
     def emit(self) -> None:
         b, p = self.b, self.product
-        loops, places = open_loops(b, p.outer, None if self.of_rows else self.steps)
+        loops, places = open_loops(b, p.outer, None if self.form.of_rows else self.steps)
         offsets: list[Index] = [0, 0, 0]
         for d, place in zip(p.outer, places, strict=True):
             self.coordinates |= d.split(b, place)
             offsets = [b.add(o, b.mul(place, s)) for o, s in zip(offsets, (d.lhs, d.rhs, d.out), strict=True)]
         self.left, self.right, self.out = offsets
         self._pack()
-        first, end = bounds(b, self.steps if self.of_rows else None, p.row.size)
+        first, end = bounds(b, self.steps if self.form.of_rows else None, p.row.size)
         if self.sums is None and p.depth.size <= self.block:
             self._multiply(first, b.sub(end, first))
         else:
@@ -200,14 +222,14 @@ class _SlimProduct:
         b, p, columns = self.b, self.product, self.product.column.size
         distances = (p.row.out, p.column.out) if self.sums is None else (columns, 1)
         dense = distances[0] == columns and (columns == 1 or distances[1] == 1)
-        row = p.row.lhs * p.left.dtype.bytes
-        later = row >= LONG_ROW_BYTES and row * p.row.size >= STREAMED_BYTES
-        rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, b.vector_bits)
+        form = self.form
         to = self._place(self.result, b.add(self.out, b.mul(top, p.row.out))) if self.sums is None else self.sums
 
         def multiply(part: _Part) -> None:
             rests = part.depth % self.lanes != 0
-            tile = SlimTile(p.left.dtype, self.wide, rows, columns, self.lanes, rests, dense, later, b.fma_hardware)
+            tile = SlimTile(
+                p.left.dtype, self.wide, form.rows, columns, self.lanes, rests, dense, form.later, b.fma_hardware
+            )
             at = b.add(b.add(self.left, b.mul(top, p.row.lhs)), part.first)
             adds = b.compare_integers("ne", b.materialize(part.first), b.materialize(0))
             numbers = [count, part.depth, p.row.lhs, *distances, b.extui(adds, b.types.i64)]

@@ -58,14 +58,15 @@ def scatter_fits(view: View, subject: Subject) -> Answer:
     """In steps if each window lies at one position along the dimensions that they number."""
     a = subject.node.attributes
     alone = {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
-    return Fits(in_steps=alone.issuperset(view.numbered))
+    prepared = () if view.facts.by_element else indexing.prepared_of(subject.node)
+    return Fits(prepared, alone.issuperset(view.numbered))
 
 
-def emit_scatter(e: Elemental, subject: Subject, _: None, steps: Steps | None) -> None:
+def emit_scatter(e: Elemental, subject: Subject, prepared: Sequence[Buffer], steps: Steps | None) -> None:
     results = subject.outputs
     for source, result in zip(subject.node.inputs, results, strict=False):
         copy_unless_there(e, source, result, steps)
-    indexing.ScatterLoops(e, subject.node, results, steps).emit()
+    indexing.ScatterLoops(e, subject.node, results, prepared, steps).emit()
 
 
 # Sorts ----------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from .extremum_run import run_of
 from .facts import Facts
 from .graph import Buffer, Node
 from .long_sums import are_float_sums
-from .reduce_ways import operands_of
+from .reduce_ways import is_long_sum, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 from .sum_run import Addends, addends_of, is_run
 
@@ -28,7 +28,8 @@ cache is faster than recomputing them.
 @dataclass(frozen=True, slots=True)
 class Walk:
     """One walk over a row. kept: values to store on the stack; held: values that are on the stack or in results
-    already; numbers: values of the row that it reads. call: if it is the call of a function that kernels share.
+    already; numbers: values of the row that it reads. sums: those
+    of its reductions that are added up in blocks; call: if it is the call of a function that kernels share.
     """
 
     reductions: tuple[Node, ...]
@@ -36,6 +37,7 @@ class Walk:
     kept: tuple[Buffer, ...]
     held: tuple[Buffer, ...]
     numbers: tuple[Buffer, ...]
+    sums: tuple[Node, ...] = ()
     call: Call | None = None
 
 
@@ -46,6 +48,10 @@ class Call:
     addends: Addends | None
     source: Buffer | None = None
     fetches: bool = False
+
+
+def _long_sums(facts: Facts, walk: Walk) -> tuple[Node, ...]:
+    return tuple(node for node in walk.reductions if is_long_sum(facts, node))
 
 
 def call_of(facts: Facts, graph: RowGraph, walk: Walk) -> Call | None:
@@ -103,8 +109,9 @@ class Rows:
         return ("rows", str(self.graph.count)), ("length", str(self.graph.length)), ("walks", walks)
 
     def calling(self, facts: Facts) -> Rows:
-        """With calls for the walks that are such."""
-        return replace(self, walks=tuple(replace(x, call=call_of(facts, self.graph, x)) for x in self.walks))
+        """With calls for the walks that are such, and blocks for long sums."""
+        walks = (replace(x, call=call_of(facts, self.graph, x), sums=_long_sums(facts, x)) for x in self.walks)
+        return replace(self, walks=tuple(walks))
 
     def code(self, facts: Facts) -> Code:
         """What is left for LLVM; nothing is known of much or expensive code."""

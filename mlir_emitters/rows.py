@@ -22,7 +22,7 @@ from .graph import Buffer, Node
 from .long_sums import Carried
 from .ranges import Steps, bounds, positions_of
 from .reduce import Running, finished, long_sums
-from .reduce_ways import initials_of, is_long_sum, operands_of
+from .reduce_ways import initials_of, operands_of
 from .row_graph import PASSED, Role
 from .row_walks import Call, Rows, Walk, is_reduced, writer_of
 from .sum_run import SumRun
@@ -109,7 +109,7 @@ class RowKernel(Elemental):
         if step.call is not None:
             self._call(step.reductions[0], step.call)
             return
-        sums = [node for node in step.reductions if is_long_sum(b.facts, node)]
+        sums = step.sums
         running = [Running(self, node) for node in step.reductions if node not in sums]
         carried: Sequence[Value] = [v for each in running for v in self.opened(each)]
 
