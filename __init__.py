@@ -3,6 +3,7 @@
 This file is the public API. Everything in it loads on first use, so `import testbed` stays cheap.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -98,3 +99,18 @@ if not TYPE_CHECKING:  # a type checker would take it for any name at all
 
 def __dir__() -> list[str]:
     return [*__all__, *_PUBLIC]
+
+
+class _MlirFinder:
+    """Lets signals wait while MLIR's bindings load, whoever imports them: codegen/mlir_import.py says why."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if name.partition(".")[0] != "mlir":
+            return None
+        from .codegen.mlir_import import find_spec
+
+        return find_spec(name, path, target)
+
+
+sys.meta_path.insert(0, _MlirFinder)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from ..hlo.records import dataclass, field
 from .device import BackendError as BackendError
 from .device import Capability as Capability
 from .device import DeviceMemory as DeviceMemory
+from .device import MemoryFault as MemoryFault
 from .device import Stream as Stream
 from .device import StreamExecutor as StreamExecutor
 from .device import refused as refused
@@ -79,12 +80,15 @@ class DebugKind(StrEnum):
     """What is checked while a program runs. nan: the first NaN in what each kernel computes; finite: infinities, too.
 
     checksum: noted of what each kernel and copy wrote. redzone: whether a kernel wrote outside of its arguments.
+    memory: whether a kernel reads memory beside its arguments or memory that was not written, leaves elements of a
+    result unwritten, or writes outside; a run raises MemoryCheckError or RedZoneError.
     """
 
     NAN = "nan"
     FINITE = "finite"
     CHECKSUM = "checksum"
     REDZONE = "redzone"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,14 @@ class BackendError(TestbedError):
     """An unknown platform, or an operation that a device refuses."""
 
 
+class MemoryFault(BackendError):
+    """A kernel goes wrong with memory: a checking mode of the host found it. kernel, instruction: which."""
+
+    def __init__(self, kernel: str, instruction: str, message: str, remedy: str):
+        self.kernel, self.instruction = kernel, instruction
+        super().__init__(message, remedy=remedy)
+
+
 class Capability(StrEnum):
     """What a back end may have beyond memory, copies, a compiler and runs. The value is its name in messages."""
 

@@ -131,15 +131,14 @@ def command(
         found = [compared(other, settings) for other in (b, c) if other is not None]
         if history is not None:
             ab_history.append(Path(history), [ab_history.record_of(spec, program, f) for f in found])
+            if plot is not None:  # before anything is printed: the reader of a pipe may go away
+                ab_history.plot(ab_history.read_history(Path(history)), Path(plot))
         if not as_json:
             _print(found)
         status = int(fail_above is not None and any(f.low > fail_above for f in found))
         return status, {"inputs": values.origin, "comparisons": [_body(f) for f in found], **place}
 
-    status = each_program("ab", modules, one, as_json)
-    if plot is not None and history is not None:
-        ab_history.plot(ab_history.read_history(Path(history)), Path(plot))
-    return status
+    return each_program("ab", modules, one, as_json)
 
 
 def _print(found: Sequence[Comparison]) -> None:

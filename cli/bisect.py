@@ -10,6 +10,7 @@ import click
 from .case import case_options, load_case
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
+from .status import UNDECIDED
 
 if TYPE_CHECKING:
     from ..differential.bisect import Bisected
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
 @click.command()
 @case_options
 @json_option("the culprit and the evidence")
-def command(spec: str, stacks: str | None, seed: int | None, as_json: bool) -> int:
+def command(spec: str, stacks: str | None, seed: int | None, patience: float, as_json: bool) -> int:
     """Find what is guilty of CASE by running it with one thing changed at a time, and name it with the evidence.
 
     CASE is the folder of a finding, or a MODULE as `testbed diff` takes; a small one (testbed reduce) is faster and
-    clearer. Exit 0 if a culprit is named, 1 if the stacks agree.
+    clearer. Exit 0 if a culprit is named, 1 if the stacks agree, 3 if it is undecided whether they do.
     """
     from ..differential.bisect import bisect
     from ..differential.child import Child
+    from ..differential.outcome import OutcomeKind
 
-    case = load_case(spec, stacks, seed)
+    case = load_case(spec, stacks, seed, patience)
     with Child() as child:
         found = bisect(case, child)
-    status = 0 if found.culprit else 1
+    undecided = found.outcome.kind is OutcomeKind.UNDECIDED
+    status = 0 if found.culprit else UNDECIDED if undecided else 1
     if as_json:
         body = {
             "case": case.module.name,

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .params import MODULE
+from .params import MODULE, patience_option
 
 if TYPE_CHECKING:
     from ..differential.finding import Finding
 
 
 def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """CASE, --stacks and --seed."""
+    """CASE, --stacks, --seed and --patience."""
     for option in (
-        click.option("--seed", type=int, metavar="S", help="Seed of the inputs, in place of those of CASE."),
+        patience_option,
+        click.option("--seed", type=click.IntRange(0), metavar="S", help="Seed of inputs, in place of those of CASE."),
         click.option(
             "--stacks",
             metavar="A:B:…",
@@ -31,7 +32,7 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def load_case(spec: str, stacks: str | None, seed: int | None) -> Finding:
+def load_case(spec: str, stacks: str | None, seed: int | None, patience: float) -> Finding:
     """The case. Raises InputError, ParseError, VerificationError or FlagError."""
     from ..differential.finding import CASE_FILE, case_of, read_finding
     from ..migration.flags import Flags
@@ -48,7 +49,8 @@ def load_case(spec: str, stacks: str | None, seed: int | None) -> Finding:
     if names is not None and len(set(names)) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
     if (Path(spec) / CASE_FILE).is_file() and seed is None:
-        found = read_finding(Path(spec))
-        return found if names is None else replace(found, stacks=names)
-    case = case_of(load_program(spec), seed=seed)
+        case = read_finding(Path(spec))
+    else:
+        case = case_of(load_program(spec), seed=seed)
+    case = replace(case, setting=replace(case.setting, budget=patience))
     return case if names is None else replace(case, stacks=names)

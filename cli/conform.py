@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .output import say, wrapped
-from .params import CASE_STACK_LIST, FILE, xla_flags_option
+from .params import CASE_STACK_LIST, FILE, patience_option, xla_flags_option
+from .status import UNDECIDED
 
 if TYPE_CHECKING:
     from ..differential.expected_failures import Entry
@@ -48,15 +49,16 @@ if TYPE_CHECKING:
 )
 @click.option("--filter", "pattern", metavar="GLOB", help="Run only cases whose id matches.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Run only N cases, picked at random with --seed.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Seed of --sample.")
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit per case and stack.",
+    help="Time limit per case and stack, beside --patience.",
 )
+@patience_option
 def command(
     folder: str,
     stacks: str,
@@ -69,11 +71,13 @@ def command(
     sample: int | None,
     seed: int,
     limit: float,
+    patience: float,
 ) -> int:
     """Run the suite in DIR: a manifest.jsonl, modules and expected results (docs/testing.md describes the form).
 
     Exit 1 if a case failed or crashed that was not expected to, or passed that was. Unsupported cases do not fail; they
-    are grouped by the missing emitter.
+    are grouped by the missing emitter. Exit 3 if nothing failed, but it is undecided whether the float rules permit a
+    result that differs.
     """
     from functools import partial
 
@@ -86,7 +90,7 @@ def command(
     from ..differential.expected_failures import read_expected_failures, split
     from ..differential.report import write_json
     from ..migration.stacks import parse_stacks
-    from .interrupt import patience
+    from .interrupt import patience as patient
     from .progress import progress
 
     names = parse_stacks(stacks, ALL_STACKS)
@@ -97,11 +101,16 @@ def command(
     if expected_failures is not None:
         entries = read_expected_failures(Path(expected_failures), (c.id for c in suite), ALL_STACKS)
     cases = select(suite, pattern, sample, seed)
-    with patience(5), progress(len(cases) * len(names)) as advance:
+    with patient(5), progress(len(cases) * len(names)) as advance:
         runner = partial(
-            run_case, target=Target.host(), xla_flags=xla_flags, threads=threads(), c_compiler=chosen_c_compiler()
+            run_case,
+            target=Target.host(),
+            xla_flags=xla_flags,
+            threads=threads(),
+            c_compiler=chosen_c_compiler(),
+            budget=patience,
         )
-        rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance(), runner=runner)
+        rows = run_cases(cases, names, jobs=jobs, limit=limit + patience, on_row=lambda row: advance(), runner=runner)
     expected, passing = split(rows, entries)
     if json_file:
         write_json(Path(json_file), rows, names, expected)
@@ -109,15 +118,15 @@ def command(
     for entry, row in passing:
         say(wrapped(f"passed  {row.stack}  {row.id}: expected to fail ({entry.reason}); remove {entry.place}"))
     _print_counts(rows, names, len(expected))
-    return 1 if failed or passing else 0
+    return 1 if failed or passing else UNDECIDED if any(row.status == "undecided" for row in rows) else 0
 
 
 def _print_failures(rows: list[CaseResult], expected: set[int]) -> int:
-    """Print the failures that were not expected; returns their number."""
+    """Print what is undecided, and the failures that were not expected; returns the number of these."""
     from ..differential.expected_failures import FAILURES
 
     bad = [row for n, row in enumerate(rows) if row.status in FAILURES and n not in expected]
-    for row in bad:
+    for row in [*bad, *(row for row in rows if row.status == "undecided")]:
         say(wrapped(f"{row.status}  {row.stack}  {row.id}: {row.reason}"))
     return len(bad)
 
@@ -129,8 +138,9 @@ def _print_counts(rows: list[CaseResult], stacks: tuple[str, ...], expected: int
 
     counts = summary(rows, stacks)
     width = max(len(s) for s in stacks)
+    shown = [s for s in STATUSES if s != "undecided" or any(counts[stack][s] for stack in stacks)]
     for stack in stacks:
-        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
+        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in shown))
         missing = Counter(r.reason for r in rows if r.stack == stack and r.status == "unsupported")
         for what, number in missing.most_common():
             say(wrapped(f"{'':<{width}}    unsupported {what}: {number}", width + 6))

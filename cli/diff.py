@@ -13,9 +13,10 @@ from .diff_report import Compared, print_iteration, print_stacks, to_json
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, wrapped
-from .params import MODULE, STACK_LIST, host_program_option, xla_flags_option
+from .params import MODULE, STACK_LIST, host_program_option, patience_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
+from .status import heaviest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,12 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
     "--emitters", metavar="FLAGS", help="Emitters of the mlir stack, or of the platform host: mlir,reduce=legacy."
 )
 @xla_flags_option
+@click.option(
+    "--debug",
+    type=click.Choice(["memory"]),
+    help="memory: run the kernels of compiled stacks with junk around their arguments, and name the one that reads "
+    "foreign or unwritten memory.",
+)
 @host_program_option
 @click.option(
     "--iterations",
@@ -68,6 +75,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
     metavar="X",
     help="Allow this many representable floats between two. Any of the three replaces the bounds of the module.",
 )
+@patience_option
 @click.option("--all", "show_all", is_flag=True, help="List every result and pair, also those that agree.")
 @json_option("verdicts and differences")
 def command(
@@ -78,26 +86,34 @@ def command(
     platforms: str | None,
     emitters: str | None,
     xla_flags: str | None,
+    debug: str | None,
     host_program: str,
     iterations: int,
     atol: float | None,
     rtol: float | None,
     ulp: float | None,
+    patience: float,
     show_all: bool,
     as_json: bool,
 ) -> int:
-    """Compile MODULEs on both stacks, run them on all, compare every pair of stacks. Exit 0 only if all agree."""
+    """Compile MODULEs on both stacks, run them on all, compare every pair of stacks.
+
+    Exit 0 only if all agree, 1 if some differ, 3 if that is undecided: results differ beyond the bounds of the module,
+    and whether the float rules permit it was not found out in the time of --patience.
+    """
     from ..backends.xla import installed
     from ..differential.bounds import Tolerance
     from ..migration.stacks import STACKS, parse_stacks
 
     if platforms and stacks:
         raise click.UsageError("--platforms and --stacks exclude each other")
+    if platforms and debug:
+        raise click.UsageError("--debug memory checks kernels on the host only: leave out --platforms")
     if platforms:
         stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
     else:
         names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
-        make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program)
+        make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program, debug)
     if len(make) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
     asked = any(bound is not None for bound in (atol, rtol, ulp))
@@ -107,7 +123,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, make, inputs, iterations, bounds):
+        for done in _iterations(program, make, inputs, iterations, bounds, patience):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -115,11 +131,11 @@ def command(
                 print_iteration(done.verdict, done.results, bounds, show_all)
         if not as_json:
             last = compared[-1]
-            print_stacks(last.runs, last.refusals)
+            print_stacks(last.runs, last.refusals, last.stopped)
             for note in _notes(last, inputs, stacks, given):
                 say(wrapped(note))
             _print_verdict(compared)
-        status = max(c.status for c in compared)
+        status = heaviest(c.status for c in compared)
         return status, to_json(compared, bounds, given is not None)
 
     return each_program("diff", modules, one, as_json)
@@ -132,9 +148,20 @@ def _bounds(program: Program, given: Tolerance | None) -> Sequence[Bound | Toler
     return bounds_of(program.module) if given is None else [given] * len(result_leaves(program.module))
 
 
-def _on_stacks(names: Sequence[str], flags: Mapping[str, str | None], host_program: str) -> Mapping[str, Make]:
+def _on_stacks(
+    names: Sequence[str], flags: Mapping[str, str | None], host_program: str, debug: str | None
+) -> Mapping[str, Make]:
     from ..migration.stacks import prepare
 
+    if debug:
+        from ..migration.checked import NOT_COMPILED, prepare_checked
+
+        return {
+            name: partial(prepare, name, emitters=flags.get(name))
+            if name in NOT_COMPILED
+            else partial(prepare_checked, stack=name, emitters=flags.get(name), host_program=host_program)
+            for name in names
+        }
     return {name: partial(prepare, name, emitters=flags.get(name), host_program=host_program) for name in names}
 
 
@@ -151,9 +178,11 @@ def _iterations(
     inputs: Inputs,
     count: int,
     bounds: Sequence[Bound | Tolerance],
+    patience: float,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
-    from ..differential.permitted import BUDGET, Permitted
+    from ..backends.device import MemoryFault
+    from ..differential.permitted import Permitted
     from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
     from ..migration.platforms import keeps_subnormals
@@ -161,11 +190,12 @@ def _iterations(
 
     prepared: dict[str, Prepared] = {}
     refusals: dict[str, str] = {}
+    stopped: dict[str, str] = {}
     for number in range(count):
         values = inputs.values(program, number)
         runs: dict[str, Run] = {}
         for name, prepare in make.items():
-            if name in refusals:
+            if name in refusals or name in stopped:
                 continue
             try:
                 if name not in prepared:
@@ -173,28 +203,28 @@ def _iterations(
                 runs[name] = run_prepared(prepared[name], values.inputs)
             except UnsupportedError as error:
                 refusals[name] = str(error)
+            except MemoryFault as error:
+                stopped[name] = str(error)
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
         if values.expected is not None:
             results["golden"] = values.expected
         kept = any(map(keeps_subnormals, runs))
-        permitted = Permitted(program.module, values.inputs, budget=BUDGET, subnormals=kept)
+        permitted = Permitted(program.module, values.inputs, budget=patience, subnormals=kept)
         verdict = judge(results, bounds, permitted) if len(results) > 1 else None
-        yield Compared(values, runs, dict(refusals), results, verdict, permitted.skipped)
+        yield Compared(values, runs, dict(refusals), results, verdict, dict(stopped))
 
 
 def _notes(last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None) -> list[str]:
     """What was not compared, and by which bounds the rest was, if not by the module's."""
     from ..backends.xla import installed
 
-    notes = [f"{name}: {refusal}" for name, refusal in last.refusals.items()]
+    notes = [f"{name}: {text}" for name, text in (*last.refusals.items(), *last.stopped.items())]
     if not stacks and not installed():
         notes.append(f"xla: not compared, jaxlib is not installed ({adding('xla')})")
     if inputs.file is not None and last.values.expected is None:
         notes.append(f"golden: not compared, {inputs.file} holds no out0, …")
     if given is not None:
         notes.append(f"bounds: as given, {given}; the bounds of the module itself were not used")
-    if last.skipped is not None:
-        notes.append(f"bounds: what else the float rules permit was not found out: {last.skipped}")
     return notes
 
 

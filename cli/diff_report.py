@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .output import milliseconds, say, table, wrapped
+from .status import UNDECIDED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Compared:
     """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one.
-
-    skipped: why the results beyond their bounds were not compared with what the float rules permit, if they were not.
+    stopped: what the checking mode said of a stack.
     """
 
     values: Values
@@ -29,19 +29,23 @@ class Compared:
     refusals: dict[str, str]
     results: dict[str, Sequence[np.ndarray]]
     verdict: Verdict | None
-    skipped: str | None = None
+    stopped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
-        return 0 if self.verdict is not None and self.verdict.agrees and not self.refusals else 1
+        if self.verdict is None or self.refusals or self.stopped:
+            return 1
+        return 0 if self.verdict.agrees else UNDECIDED if self.verdict.undecided else 1
 
     @property
     def sentence(self) -> str:
         """The verdict in words. It says that stacks agree only if all that were asked for ran."""
         verdict = self.verdict
-        if verdict is not None and not self.refusals:
+        if verdict is not None and not self.refusals and not self.stopped:
             return verdict.sentence
-        missing = f"incomplete, {', '.join(self.refusals)} did not run"
+        parts = [f"suspect {', '.join(self.stopped)}, stopped by the checks of memory"] if self.stopped else []
+        parts += [f"incomplete, {', '.join(self.refusals)} did not run"] if self.refusals else []
+        missing = "; ".join(parts)
         if verdict is None:
             return f"{missing}; nothing to compare"
         return f"{missing}; " + (f"{', '.join(self.results)} match" if verdict.agrees else verdict.sentence)
@@ -87,7 +91,8 @@ def _print_failing(c: LeafComparison, results: Results, bounds: Bounds) -> None:
     if a.shape != e.shape or a.dtype != e.dtype:
         say(wrapped(f"{head}: {shape_of(a)} and {shape_of(e)}"))
         return
-    say(wrapped(f"{head} in {d.failures} of {e.size} elements; {d.message or 'allowed: the same values'}"))
+    open_ = ", undecided" if c.undecided else ""
+    say(wrapped(f"{head} in {d.failures} of {e.size} elements{open_}; {d.message or 'allowed: the same values'}"))
     cells = [
         (
             f"  [{','.join(map(str, w.index))}]",
@@ -104,12 +109,10 @@ def _print_failing(c: LeafComparison, results: Results, bounds: Bounds) -> None:
 
 
 def _permitted(c: LeafComparison, results: Results) -> str:
-    from ..differential.permitted import RUNS
-
     actual, expected = _ordered(c)
     return (
         f"out{c.leaf} {shape_of(results[expected][c.leaf])}: {actual} and {expected} differ in {c.difference.failures} "
-        f"elements, as XLA's float rules permit: {RUNS} more runs of the evaluator, with other choices, show it"
+        "elements, as XLA's float rules permit: more runs of the evaluator, with other choices, show it"
     )
 
 
@@ -152,7 +155,7 @@ def _print_all(verdict: Verdict, results: Results) -> None:
             number(c.difference.max_abs),
             number(c.difference.max_rel),
             number(c.difference.max_ulp),
-            "permitted" if c.permitted else "yes" if c.agrees else "NO",
+            "permitted" if c.permitted else "yes" if c.agrees else "undecided" if c.undecided else "NO",
         )
         for c in verdict.comparisons
     ]
@@ -171,7 +174,7 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
+def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str], stopped: Mapping[str, str] = {}) -> None:
     """Print a line a stack: how many kernels which stack emitted, and times."""
     from collections import Counter
 
@@ -184,6 +187,7 @@ def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
         seconds = f"{run.compile_seconds:.3f}" if run.compile_seconds else "–"
         cells.append((name, kernels, seconds, milliseconds(run.run_seconds)))
     cells += [(name, "did not run", "–", "–") for name in refusals]
+    cells += [(name, "stopped by the checks", "–", "–") for name in stopped]
     columns = [left("stack"), left("kernels emitted"), right("compile s"), right("run ms")]
     say(table(columns, cells))
     names = [f"  {kernel}: {stack}" for name, run in runs.items() if name == "mlir" for kernel, stack in run.kernels]
@@ -206,7 +210,8 @@ def to_json(compared: Sequence[Compared], bounds: Bounds, given: bool) -> dict[s
         }
         for name, run in last.runs.items()
     ]
-    stacks += [{"name": name, "ran": False, "reason": reason} for name, reason in last.refusals.items()]
+    missing = (*last.refusals.items(), *last.stopped.items())
+    stacks += [{"name": name, "ran": False, "reason": reason} for name, reason in missing]
     return {
         "stacks": stacks,
         "bounds": {"given": given, "results": [str(b) for b in bounds]},
@@ -221,7 +226,8 @@ def _iteration(done: Compared, bounds: Bounds) -> dict[str, Any]:
         "agrees": done.status == 0,
         "verdict": done.sentence,
         "groups": [] if done.verdict is None else [sorted(g) for g in done.verdict.groups],
-        "permitted_skipped": done.skipped,
+        "undecided": done.verdict is not None and done.verdict.undecided,
+        "permitted_skipped": (done.verdict.reason or None) if done.verdict is not None else None,
         "comparisons": [_comparison(c, done.results, bounds) for c in comparisons],
     }
 
@@ -238,6 +244,7 @@ def _comparison(c: LeafComparison, results: Results, bounds: Bounds) -> dict[str
         "right": expected,
         "agrees": c.agrees,
         "permitted": c.permitted,
+        "undecided": c.undecided,
         "failures": d.failures,
         "max_abs": d.max_abs,
         "max_rel": d.max_rel,

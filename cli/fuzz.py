@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ import click
 from .fuzz_options import PROFILES, Options, drawing_options, given_names
 from .json_output import json_option, print_document
 from .output import say, wrapped
-from .params import FILE
+from .params import FILE, patience_option
 from .setup import provide
+from .status import UNDECIDED
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,6 +55,7 @@ LINE_SECONDS = 60.0
     help="When the time is over, reduce and bisect each finding, for a minute or two. Default: in profile campaign.",
 )
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR.")
+@patience_option
 @click.option("--blob", metavar="B", help="Run one drawn program again, and print it.")
 @json_option("counts, coverage and findings")
 @click.pass_context
@@ -66,38 +69,39 @@ def command(
     bisects: bool | None,
     resume: bool,
     blob: str | None,
+    patience: float,
     as_json: bool,
     **drawing: Any,
 ) -> int:
     """Draw programs, run each on several stacks, and compare the results within the programs' bounds.
 
     What differs, crashes or hangs is made small and written to DIR/findings, one folder for each cause. Exit 1 if
-    there is any. --resume draws what the campaign draws.
+    there is any, 3 if there is none but a case is undecided. --resume draws what the campaign draws.
     """
     options = Options(**drawing)
     if blob is not None:
-        return _again(blob, options.orders(), as_json)
+        return _again(blob, replace(options.orders(), budget=patience), as_json)
     options.orders()  # refuses what it cannot draw, before a folder is made
     provide("dev", "hypothesis")
     from ..codegen.options import Target
     from ..differential.campaign.campaign import Campaign
-    from .interrupt import patience
+    from .interrupt import patience as patient
 
     folder = Path(output)
     state = _state(folder, resume, seed)
     if resume:
         options = options.resumed(state.options, given_names(context))
     state.options = options.to_json()
-    orders = options.orders()
+    orders = replace(options.orders(), budget=patience)
     length = seconds if seconds is not None else PROFILES[options.profile].seconds
-    with patience(10), _watching(as_json, orders) as (on_progress, on_finding):
+    with patient(10), _watching(as_json, orders) as (on_progress, on_finding):
         campaign = Campaign(
             orders,
             folder,
             state,
             jobs,
             length,
-            LIMIT,
+            LIMIT + patience,
             Target.host(),
             first=first,
             on_progress=on_progress,
@@ -106,7 +110,7 @@ def command(
         campaign.run()
         if bisects if bisects is not None else options.profile == "campaign":
             _bisect(campaign)
-    status = 1 if state.findings else 0
+    status = 1 if state.findings else UNDECIDED if state.undecided else 0
     if as_json:
         return print_document("fuzz", status, _document(state, folder, orders))
     _report(state, folder, options.again(), orders)
@@ -146,12 +150,13 @@ def _again(blob: str, orders: Orders, as_json: bool) -> int:
     """Run the task of a blob in a process of its own, and print it."""
     from ..differential.campaign.task import task_of
     from ..differential.child import Child
+    from ..differential.outcome import OutcomeKind
     from ..formats.text.printer import print_module
 
     task = task_of(blob, orders)
     with Child() as child:
         found = child.outcome(task.case.module, task.case.inputs, task.stacks, LIMIT, task.setting, again=True)
-    status = 1 if found.is_finding else 0
+    status = 1 if found.is_finding else UNDECIDED if found.kind is OutcomeKind.UNDECIDED else 0
     text = print_module(task.case.module)
     if as_json:
         body = {"kind": found.kind.value, "blamed": list(found.blamed), "sentence": found.sentence}
@@ -226,15 +231,21 @@ def _each_minute() -> Callable[[State], None]:
 
 def summary(state: State, orders: Orders) -> str:
     """Counts, coverage by stack and causes, in a few lines."""
-    from ..differential.campaign.coverage import reached
+    from ..differential.campaign.coverage import forms_left, reached
 
     ran = reached(state.coverage, orders)
     lines = [_rate(state), f"ran: {'; '.join(f'{stack} {what}' for stack, what in ran.items()) or 'nothing'}"]
     left = sorted({op for what in ran.values() for op in what.left})
     if left and state.cases >= MANY_CASES:
         lines.append(f"opcodes that did not run on some stack: {', '.join(left)}")
+    for stack, (count, missed) in forms_left(state.forms, ran).items():
+        lines.append(f"forms of {stack}: {count - len(missed)}/{count}")
+        if missed and state.cases >= MANY_CASES:
+            lines.append(f"  not reached: {', '.join(missed)}")
     lines.append(f"causes: {len(state.causes)}")
     lines += [f"  {known.count:>5} × {known.cause.title}{' (flaky)' if known.flaky else ''}" for known in state.causes]
+    if state.undecided:
+        lines.append(f"  {len(state.undecided)} undecided: what the float rules permit took longer than --patience")
     if state.unrepeated:
         lines.append(f"  {len(state.unrepeated)} ended a process once and not again")
     return "\n".join(lines)
@@ -254,5 +265,5 @@ def _report(state: State, folder: Path, again: str, orders: Orders) -> None:
             say(wrapped(f"  culprit: {known.culprit or 'unknown'}", 4))
         say(f"  ./testbed diff {known.cause.folder(folder)}")
         say(f"  {again} {known.blob}")
-    for blob in state.unrepeated:
+    for blob in (*state.unrepeated, *state.undecided):
         say(f"  {again} {blob}")

@@ -38,6 +38,8 @@ class Options:
     stacks: str = "evaluator,legacy,mlir"
     no_mixtures: bool = False
     optimized: int = 20
+    checked: int = 25
+    focus: str | None = None
     corpus: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -85,10 +87,13 @@ class Options:
         ops = frozenset(map(Op, names_of("--ops", self.ops, ops_drawn()))) if self.ops is not None else None
         wanted = names_of("--dtypes", self.dtypes, dtypes_drawn()) if self.dtypes is not None else None
         dtypes = tuple(BY_NAME[d] for d in wanted) if wanted is not None else DRAWN
-        limits = Limits(PROFILES[self.profile].instructions, ops=ops, dtypes=dtypes)
+        focus = frozenset(map(Op, names_of("--focus", self.focus, ops_drawn()))) if self.focus is not None else None
+        if focus is not None and ops is not None and not focus & ops:
+            raise click.UsageError("--focus: none of these opcodes is among those of --ops")
+        limits = Limits(PROFILES[self.profile].instructions, ops=ops, dtypes=dtypes, focus=focus)
         if self.corpus is not None:
             read_corpus(self.corpus)
-        return Orders(limits, names, not self.no_mixtures, self.optimized, self.corpus)
+        return Orders(limits, names, not self.no_mixtures, self.optimized, self.checked, self.corpus)
 
 
 def _flag(name: str) -> str:
@@ -125,6 +130,12 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--ops", type=NameList(ops_drawn), metavar="OP,…", help="Draw only these opcodes, and what they need."
             ),
             click.option(
+                "--focus",
+                type=NameList(ops_drawn),
+                metavar="OP,…",
+                help="Draw each program for one of these opcodes at least.",
+            ),
+            click.option(
                 "--dtypes",
                 type=NameList(dtypes_drawn),
                 metavar="TYPE,…",
@@ -148,6 +159,14 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 metavar="PERCENT",
                 help="Programs whose code LLVM optimises. The others are made without its optimiser, which is faster.",
+            ),
+            click.option(
+                "--checked",
+                type=click.IntRange(0, 100),
+                default=USUAL.checked,
+                show_default=True,
+                metavar="PERCENT",
+                help="Programs whose kernels run in the checking mode, with junk where nothing was written.",
             ),
         )
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,34 +71,39 @@ def command(
 
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         from ..benchmarks.xla_history import history
+        from ..benchmarks.xla_history_report import document
+        from ..formats.whole_files import write_text
 
         made = history(program, found, rounds, seconds)
         histories.append(made)
+        if output is not None:  # before anything is printed: the reader of a pipe may go away
+            write_text(Path(output), document(histories, [version.version for version in found]))
         if not as_json:
             _print(made, [version.version for version in found])
         return (1 if missing else 0), _body(made, missing)
 
-    status = each_program("history", modules, one, as_json)
-    if output is not None:
-        from pathlib import Path
-
-        from ..benchmarks.xla_history_report import document
-        from ..formats.whole_files import write_text
-
-        write_text(Path(output), document(histories, [version.version for version in found]))
-    return status
+    return each_program("history", modules, one, as_json)
 
 
 def _provided(version: str) -> XlaVersion:
     import os
-    from pathlib import Path
 
     import platformdirs
 
     from ..backends.xla.versions import provided
+    from ..codegen.private import make_private, why_untrusted
+    from ..hlo.errors import InputError
 
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    return provided(version, Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib", pyenv)
+    folder = Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib"
+    try:
+        make_private(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write: {error.strerror}", remedy="set XDG_CACHE_HOME") from None
+    if why := why_untrusted(folder.stat()):
+        remedy = "remove it, or set XDG_CACHE_HOME to a folder of your own"
+        raise InputError(f"{folder}: holds programs that run, and {why}", remedy=remedy)
+    return provided(version, folder, pyenv)
 
 
 def _print(made: History, versions: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Entry point of the `testbed` command. Finds the subcommand and turns every error into one line and an exit status.
 
-Status 0: done, and all results agree; 1: done, but something disagrees or failed; 2: bad input or usage; 130: Ctrl-C.
+Status 0: done, and all results agree; 1: done, but something disagrees or failed; 2: bad input or usage; 3: whether
+results agree is undecided; 130: Ctrl-C.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ COMMANDS = {
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
     "platforms": Command("List the back ends, what they can do, and why one cannot be used here.", (cc_option,)),
     "stages": Command("Write every IR stage of both stacks to a folder.", HERE),
+    "forms": Command("Print the form of each kernel, and why earlier forms of its stack's table declined.", COMPILES),
     "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),
     "opt": Command("Run HLO passes on a module and print it, with time and counts per pass.", COMPILES),
     "conform": Command("Run a conformance corpus on chosen stacks.", COMPILES + RUNS),
@@ -159,6 +161,9 @@ def _run(arguments: Sequence[str], failure: list[tuple[str, BaseException]]) -> 
         return status if isinstance(status, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        say(error.format_message(), err=True)
+        return 2
     except click.UsageError as error:
         return complain(_usage(error), error)
     except click.ClickException as error:

@@ -16,7 +16,7 @@ from .opt_lhlo import optimize_lhlo
 from .opt_lists import list_passes, list_rules
 from .opt_steps import PassEffect, change_of, meaning_of, run_pass, table, verify_after
 from .output import say
-from .params import FILE, MODULE, PASS_LIST
+from .params import FILE, MODULE, PASS_LIST, patience_option
 
 if TYPE_CHECKING:
     from ..hlo.ir import Module
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     metavar="OUT.HLO",
     help="Write the module to a file instead of printing it (-: print it).",
 )
+@patience_option
 @json_option("the module and the effect of each pass")
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=list_passes, help="List the passes and exit."
@@ -83,6 +84,7 @@ def command(
     inputs: Inputs,
     pass_limit: int | None,
     output: str | None,
+    patience: float,
     as_json: bool,
 ) -> int:
     """Print MODULE's HLO after passes. The passes that a pass requires run before it.
@@ -105,7 +107,7 @@ def command(
     names = [step.name for step in chosen]
     printer = Printer(len(chosen), _matching("--print-before", print_before, names), as_json)
     after = _matching("--print-after", print_after, names)
-    meaning = meaning_of(program, inputs) if evaluate_each else None
+    meaning = meaning_of(program, inputs, patience) if evaluate_each else None
     dump = _dumping(dump_on_change) if dump_on_change is not None else None
     fuel = Fuel(pass_limit)
     rows: list[PassEffect] = []

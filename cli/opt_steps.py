@@ -61,11 +61,11 @@ def verify_after(module: Module, name: str) -> None:
         ) from None
 
 
-def meaning_of(program: Program, inputs: Inputs) -> Meaning:
-    """The results that passes must keep."""
+def meaning_of(program: Program, inputs: Inputs, patience: float) -> Meaning:
+    """The results that passes must keep. patience: seconds to find out what else the float rules permit."""
     from ..differential.preserving import Meaning
 
-    return Meaning.of(program.module, inputs.values(program, expected=False).inputs)
+    return Meaning.of(program.module, inputs.values(program, expected=False).inputs, patience)
 
 
 def change_of(

@@ -56,6 +56,15 @@ host_program_option = click.option(
     help="How kernels are called: by one native function, or by a table that native code follows.",
 )
 
+patience_option = click.option(
+    "--patience",
+    type=click.FloatRange(0, min_open=True),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to look for what else the float rules permit, where results differ beyond their bounds.",
+)
+
 MODULE = FileName("module")
 FILE = FileName("file")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..hlo.errors import ParseError, TestbedError
 from .json_output import error_body, print_document
 from .output import say
+from .status import heaviest
 
 if TYPE_CHECKING:
     from ..formats.program import Program
@@ -17,7 +18,7 @@ Handler = Callable[[str, "Program"], tuple[int, dict[str, Any]]]
 
 
 def each_program(command: str, modules: Sequence[str], handle: Handler, as_json: bool) -> int:
-    """Load and handle every MODULE; returns the largest status. Prints the document if `as_json`.
+    """Load and handle every MODULE; returns the status that weighs most. Prints the document if `as_json`.
 
     An error of the only module goes to the caller; with several modules it is printed and the next one follows.
     """
@@ -38,7 +39,7 @@ def each_program(command: str, modules: Sequence[str], handle: Handler, as_json:
             complain(error)
             status = 2
             rows.append({"module": spec, "status": status, **error_body(str(error), error)})
-        worst = max(worst, status)
+        worst = heaviest((worst, status))
     return print_document(command, worst, {"programs": rows}) if as_json else worst
 
 

@@ -14,6 +14,7 @@ import click
 from .case import case_options, load_case
 from .json_output import json_option, print_document
 from .output import say, wrapped
+from .status import UNDECIDED
 
 if TYPE_CHECKING:
     from ..differential.reduce.driver import Progress, Reduced, Reducer
@@ -35,26 +36,35 @@ if TYPE_CHECKING:
 )
 @json_option("the small module, its outcome and what was done")
 def command(
-    spec: str, stacks: str | None, seed: int | None, folder: str | None, seconds: float, jobs: int, as_json: bool
+    spec: str,
+    stacks: str | None,
+    seed: int | None,
+    patience: float,
+    folder: str | None,
+    seconds: float,
+    jobs: int,
+    as_json: bool,
 ) -> int:
     """Make CASE small while its stacks disagree in the same way: the same kind of outcome, the same blame.
 
     CASE is the folder of a finding, or a MODULE as `testbed diff` takes. XLA's kernels in a folder are of its module
     only: smaller modules run on those that jaxlib makes of them. Ctrl-C stops with the smallest case so far.
-    Exit 0 if a small finding was written, 1 if there is nothing to reduce because the stacks agree.
+    Exit 0 if a small finding was written, 1 if there is nothing to reduce because the stacks agree, 3 if whether they
+    do is undecided.
     """
     from ..differential.outcome import OutcomeKind
     from ..differential.reduce.driver import Reducer, check_folder
-    from .interrupt import STATUS, patience
+    from .interrupt import STATUS
+    from .interrupt import patience as patient
 
-    case = load_case(spec, stacks, seed)
+    case = load_case(spec, stacks, seed, patience)
     if case.setting.dump:
         from .setup import provide
 
         provide("xla", "jaxlib")
     target = Path(folder or f"{Path(spec).name if spec != '-' else 'stdin'}.reduced")
     check_folder(target)
-    with _shown() as on_step, patience(20):
+    with _shown() as on_step, patient(20):
         reducer = Reducer(case, jobs=jobs, seconds=seconds, on_step=on_step)
         status = 0
         try:
@@ -66,9 +76,11 @@ def command(
         if done.outcome.is_finding:
             reducer.write(done, target)
     if not done.outcome.is_finding:
-        kind = "agree" if done.outcome.kind is OutcomeKind.AGREE else "refuse"
-        say(wrapped(f"nothing to reduce, all stacks {kind}: {done.outcome.sentence}"), err=as_json)
-        return print_document("reduce", 1, _body(reducer, done, None)) if as_json else 1
+        kinds = {OutcomeKind.AGREE: "all stacks agree: ", OutcomeKind.UNDECIDED: ""}
+        why = kinds.get(done.outcome.kind, "all stacks refuse: ")
+        status = UNDECIDED if done.outcome.kind is OutcomeKind.UNDECIDED else 1
+        say(wrapped(f"nothing to reduce, {why}{done.outcome.sentence}"), err=as_json)
+        return print_document("reduce", status, _body(reducer, done, None)) if as_json else status
     if as_json:
         return print_document("reduce", status, _body(reducer, done, target))
     _print(reducer, done, target)

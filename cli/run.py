@@ -23,11 +23,11 @@ from .devices import (
 )
 from .inputs import Inputs, input_options
 from .json_output import json_option
-from .output import milliseconds, say
+from .output import milliseconds, say, wrapped
 from .params import FILE, MODULE, emitters_option, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
-from .run_debug import KINDS, Checked, checked_of, print_checked
+from .run_debug import KINDS, Checked, checked_of, print_checked, stopped
 from .run_profile import prepare_watched, print_profile
 from .run_shadow import Shadowed, prepare_plain, print_shadowed, shadowed_of
 
@@ -80,7 +80,8 @@ class Iteration:
     "--debug",
     type=click.Choice(KINDS),
     help="Check what each kernel computes: the first NaN (nan), infinities, too (finite), a checksum of each result; "
-    "or writes out of bounds (redzone).",
+    "writes out of bounds (redzone); or run kernels with junk around their arguments and name the one that reads "
+    "foreign or unwritten memory (memory).",
 )
 @click.option(
     "--findings",
@@ -125,6 +126,8 @@ def command(
     if output is not None and (len(modules) > 1 or iterations > 1 or (wish.replicas or 1) * (wish.partitions or 1) > 1):
         raise click.UsageError("--output takes one MODULE, one iteration and one device")
 
+    from ..backends.device import MemoryFault
+
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         program = with_replacements(program, replacements)
         on_devices = wish != Wish() or (has_feeds(program.module) and emitters != "xla")
@@ -138,7 +141,13 @@ def command(
         done: list[Iteration] = []
         status = 0
         for number in range(iterations):
-            done.append(prepare(inputs, number))
+            try:
+                done.append(prepare(inputs, number))
+            except MemoryFault as error:
+                if not as_json:
+                    say(wrapped(str(error)))
+                body = {"emitters": emitters, "iterations": [_body(i, program) for i in done]}
+                return 1, {**body, "checks": stopped(error).to_json()}
             if output is not None:
                 from ..formats.program import save_io
 
@@ -163,6 +172,7 @@ def _prepared(
     from ..backends.base import CompileOptions
     from ..hlo.devices import ONE_DEVICE
     from ..migration import Flags
+    from ..migration.checked import prepare_checked
     from ..migration.stacks import prepare, run_prepared
 
     stack = emitters if emitters in ("evaluator", "xla") else "legacy"
@@ -175,7 +185,9 @@ def _prepared(
         options = replace(options, tolerances=tolerances)
         plain = prepare_plain(program, emitters, host_program)
     prepared: Prepared = (
-        prepare_watched(program, emitters, options)
+        prepare_checked(program, emitters, host_program=host_program)
+        if debug == "memory"
+        else prepare_watched(program, emitters, options)
         if profile or debug or plain is not None
         else prepare(stack, program, flags, red_zones, host_program)
     )

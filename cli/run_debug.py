@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from .output import say, table, wrapped
 
 if TYPE_CHECKING:
+    from ..backends.device import MemoryFault
     from ..backends.host.executable import HostExecutable
     from ..hlo.shapes import Shape
     from ..thunks.check_log import Found
 
-KINDS = ("nan", "finite", "checksum", "redzone")
+KINDS = ("nan", "finite", "checksum", "redzone", "memory")
 MOST_ROWS = 20
 """Lines of text; the document has all."""
 
@@ -36,6 +37,8 @@ class Checked:
 
 def checked_of(executable: HostExecutable, kind: str) -> Checked:
     """What was found in the last run. Of what a loop meets again and again, the first time, and how often."""
+    if kind == "memory":  # a run that finds something ends there
+        return Checked(kind, len(executable.kernels), 0, ())
     findings = executable.findings()
     shapes = _shapes(executable)
     rows: dict[object, dict[str, Any]] = {}
@@ -48,11 +51,18 @@ def checked_of(executable: HostExecutable, kind: str) -> Checked:
     return Checked(kind, findings.checks, findings.lost, tuple(rows.values()))
 
 
+def stopped(error: MemoryFault) -> Checked:
+    """What the checking mode found in a run that it ended."""
+    row = {"name": error.instruction, "kernel": error.kernel, "message": error.message}
+    return Checked("memory", 1, 0, (row,))
+
+
 def print_checked(found: Checked) -> None:
     """The first finding in words, and a table of all."""
     say()
     if not found.rows:
-        say(wrapped(f"{_CLEAN[found.kind]}, in {found.checks} checks"))
+        what = "kernels" if found.kind == "memory" else "checks"
+        say(wrapped(f"{_CLEAN[found.kind]}, in {found.checks} {what}"))
         return
     if found.wrong:
         say(wrapped(_sentence(found.kind, found.rows[0])))
@@ -72,6 +82,7 @@ _CLEAN = {
     "finite": "no NaN and no infinity",
     "checksum": "nothing was written",
     "redzone": "no kernel wrote out of bounds",
+    "memory": "no kernel reads foreign or unwritten memory, leaves elements unwritten or writes out of bounds",
 }
 
 

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
-from .params import FILE
+from .params import FILE, patience_option
 from .toggles_promote import change_row
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ def rollback(file: Path, name: str, reason: str, until: datetime.datetime | None
 @click.option(
     "--exhaustive", type=FILE, metavar="FILE", help="What exhaustive -o wrote: pairs that ran on every input count."
 )
+@patience_option
 @click.option("--dry-run", is_flag=True, help="Run the gate, but leave the ledger as it is.")
 @click.pass_obj
 def promote(
@@ -148,6 +149,7 @@ def promote(
     cases: int | None,
     corpus: tuple[str, ...],
     exhaustive: str | None,
+    patience: float,
     dry_run: bool,
 ) -> int:
     """Run the gate of each ROW: differential cases, run time, compile time and memory against the old emitters
@@ -161,7 +163,7 @@ def promote(
     if every == bool(names):
         raise click.UsageError("give rows, or --all")
     results = Path(exhaustive) if exhaustive is not None else None
-    return promote_rows(file, names, cases, [Path(c) for c in corpus], results, dry_run)
+    return promote_rows(file, names, cases, [Path(c) for c in corpus], results, dry_run, patience)
 
 
 @command.command()

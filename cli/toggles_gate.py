@@ -17,6 +17,7 @@ from ..benchmarks.rounds import geometric_mean
 from ..benchmarks.suite import machine
 from ..codegen.threads import on_threads
 from ..differential.filled_inputs import filled_inputs
+from ..differential.permitted import BUDGET
 from ..differential.row_check import check_row
 from ..differential.row_programs import workloads_of
 from ..differential.same_code import same_code
@@ -51,12 +52,14 @@ def run_gate(
     on_case: Callable[[], None] = lambda: None,
     settings: Settings | None = None,
     stacks: tuple[str, str] = USUAL,
+    patience: float = BUDGET,
 ) -> tuple[Evidence, list[Speed]]:
     """The evidence for a row, with why it is refused, if it is; and the timed programs. settings: of the timing.
+    patience: seconds of a case to find out what else the float rules permit.
 
     Machine code that is the same on both stacks proves that results and run time are.
     """
-    compared = check_row(row.unit, row.dtypes, cases, folders, on_case, stacks)
+    compared = check_row(row.unit, row.dtypes, cases, folders, on_case, stacks, patience)
     with on_threads(1):
         races, ties = _races(row, settings or SETTINGS, stacks)
     speeds = [speed for speed, _ in races]

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 def promote_rows(
-    file: Path, names: Sequence[str], cases: int | None, corpora: Sequence[Path], exhaustive: Path | None, dry_run: bool
+    file: Path,
+    names: Sequence[str],
+    cases: int | None,
+    corpora: Sequence[Path],
+    exhaustive: Path | None,
+    dry_run: bool,
+    patience: float,
 ) -> int:
     """The exit status: 1 if a gate refused its row. names: none for all rows that have no evidence of this commit."""
     from ..migration.ledger import refuse_record
@@ -31,7 +37,7 @@ def promote_rows(
     wanted = [read_ledger(file).row(name).name for name in names] if names else _left(file, row_names())
     if not names:
         say(f"{len(wanted)} rows have no evidence of this commit")
-    refused = [name for name in wanted if _promote(file, name, cases, corpora, results, dry_run)]
+    refused = [name for name in wanted if _promote(file, name, cases, corpora, results, dry_run, patience)]
     if len(wanted) > 1:
         say(wrapped(f"{len(wanted) - len(refused)} of {len(wanted)} passed; refused: {', '.join(refused) or 'none'}"))
     return 1 if refused else 0
@@ -69,6 +75,7 @@ def _promote(
     corpora: Sequence[Path],
     results: Sequence[Result] | None,
     dry_run: bool,
+    patience: float,
 ) -> bool:
     """Run the gate of a row, and write what it says. Returns whether it refuses the row."""
     from ..migration.ledger import judge
@@ -80,7 +87,9 @@ def _promote(
     ledger = read_ledger(file)
     before, count = ledger.row(name), cases or PARITY.cases
     with progress(count) as advance:
-        evidence, speeds = run_gate(before, count, [*suites(), *corpora], on_case=advance, stacks=ledger.stacks)
+        evidence, speeds = run_gate(
+            before, count, [*suites(), *corpora], on_case=advance, stacks=ledger.stacks, patience=patience
+        )
     if results is not None:
         evidence = with_every_input(before, evidence, results)
     _report(speeds)

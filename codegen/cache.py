@@ -7,6 +7,8 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .private import is_private, make_private
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -49,7 +51,9 @@ def user_cache_directory() -> Path:
 
 
 class ObjectCache:
-    """A directory of object files; None for the user's cache directory. Threads and processes may share it.
+    """A directory of object files; None for the user's cache directory. Threads and processes of a user may share it.
+
+    It is for this user alone: what another user owns or may write, a folder or an entry, is not read (private.py).
 
     Reads and writes never raise: an entry that cannot be read or written counts as not cached. When the directory
     exceeds limit_bytes, the entries that were not read or written for the longest time are removed. Each process looks
@@ -76,7 +80,11 @@ class ObjectCache:
         """The payload of an entry; None if it is absent or damaged. A damaged entry is removed."""
         path = self._name(key)
         try:
+            if not self._is_private(path):
+                return None
             with open(path, "rb") as file:
+                if not is_private(path, os.fstat(file.fileno())):
+                    return None
                 data = file.read()
         except OSError:
             return None
@@ -89,6 +97,11 @@ class ObjectCache:
             os.utime(path)
         return payload
 
+    def _is_private(self, path: str) -> bool:
+        """Whether the folders of an entry are; raises OSError if there are none."""
+        folder = os.path.dirname(path)
+        return is_private(os.path.dirname(folder)) and is_private(folder)
+
     def write(self, key: str, payload: bytes) -> None:
         """Write a payload to a temporary file, then rename it, so that readers see the whole entry or none."""
         from uuid import uuid4
@@ -98,9 +111,13 @@ class ObjectCache:
         path = self.path(key)
         temporary = path.with_name(f"{uuid4().hex}.tmp")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
+            if not self._is_private(str(path)):
+                return
             with unfinished(temporary):
-                temporary.write_bytes(MAGIC + _sha256(payload).digest() + payload)
+                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(MAGIC + _sha256(payload).digest() + payload)
                 os.replace(temporary, path)
         except OSError:
             return

@@ -61,8 +61,11 @@ class ChosenForms:
 
 @dataclass(frozen=True, slots=True)
 class FormInfo:
-    """A row of a stack's table of forms, for reports. why: what it is for, in a line; limits: what bounds it."""
+    """A row of a stack's table of forms, for reports. why: what it is for, in a line; limits: what bounds it.
+    for_devices: of kernels that groups of a device's items compute.
+    """
 
     name: str
     why: str
     limits: tuple[Limit, ...] = ()
+    for_devices: bool = False

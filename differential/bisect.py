@@ -67,7 +67,11 @@ class Kernel:
 
 def bisect(finding: Finding, child: Child, limit_s: float = LIMIT) -> Bisected:
     """What is guilty. child: where the experiments run."""
-    return _Bisector(finding, child, limit_s).run()
+    bisector = _Bisector(finding, child, limit_s)
+    try:
+        return bisector.run()
+    except _Undecided as stop:
+        return Bisected(stop.outcome, evidence=bisector.found.evidence)
 
 
 CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -76,6 +80,13 @@ CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "compiled host program": ("thunks interpreted", "--host-program interpreted", {"host_program": "interpreted"}),
 }
 """What may be guilty beside stacks and passes → the run without it in words, as options, as fields of Setting."""
+
+
+class _Undecided(Exception):
+    """An experiment gave no answer."""
+
+    def __init__(self, outcome: Outcome):
+        self.outcome = outcome
 
 
 class _Bisector:
@@ -125,7 +136,10 @@ class _Bisector:
         )
 
     def _note(self, changed: str, outcome: Outcome) -> bool:
+        """Whether it is a finding. Raises _Undecided: without an answer, whatever was changed might be accused."""
         self.found.evidence.append(Experiment(changed, outcome.is_finding, outcome.sentence))
+        if outcome.kind is OutcomeKind.UNDECIDED:
+            raise _Undecided(outcome)
         return outcome.is_finding
 
     def _shows(self, changed: str, stack: str, setting: Setting) -> bool:
@@ -136,7 +150,9 @@ class _Bisector:
     def _by_pass(self) -> Bisected | None:
         if not self._note("the evaluator after all passes", self._outcome((self.reference, "optimized"), self.setting)):
             return None
-        answer = self.child.call(guilty_change, self.case.module, self.case.inputs, limit_s=self.limit * 4)
+        answer = self.child.call(
+            guilty_change, self.case.module, self.case.inputs, self.setting.budget, limit_s=self.limit * 4
+        )
         if answer is None or isinstance(answer, str):
             return self._conclude(
                 "passes", f"the passes change the results; which one is not known: {answer or 'none'}", shared=True
@@ -212,10 +228,10 @@ class _Bisector:
 
 
 def guilty_change(
-    module: Module, inputs: Sequence[np.ndarray]
+    module: Module, inputs: Sequence[np.ndarray], budget: float
 ) -> tuple[str, list[str], int, int, tuple[str, ...]] | None:
     """(Pass, passes up to it, number of its guilty change, its changes, lines of difference); None: none is guilty."""
-    meaning, now, names = Meaning.of(module, inputs), module, []
+    meaning, now, names = Meaning.of(module, inputs, budget), module, []
     for step in complete(select(default_passes(module))):
         names.append(step.name)
         with limited(Fuel()) as fuel:

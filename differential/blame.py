@@ -15,20 +15,17 @@ from ..hlo.ir import Module
 from .bounds import bounds_of
 from .comparison import disagreeing
 from .precision import Exact, far_off
-from .verdict import Verdict
+from .verdict import ORACLE, Verdict, voices
 
 NOT_OURS = frozenset({"xla", "golden"})
 """Names of results that none of our stacks made. What XLA refuses is no finding."""
-
-ORACLE = "evaluator"
-INTERPRETED = frozenset({ORACLE, "optimized"})
 
 
 def blamed_for(
     module: Module, inputs: Sequence[np.ndarray], results: Mapping[str, Sequence[np.ndarray]], verdict: Verdict
 ) -> tuple[tuple[str, ...], str]:
     """The suspects, sorted, and a sentence that says why. verdict: one that does not agree."""
-    votes = sorted(((_votes(group), group) for group in verdict.groups), key=lambda pair: pair[0], reverse=True)
+    votes = sorted(((voices(group), group) for group in verdict.groups), key=lambda pair: pair[0], reverse=True)
     (most, majority), (next_most, _) = votes[0], votes[1]
     if most > next_most and most > 1:
         outside = _outside(results, majority)
@@ -44,12 +41,6 @@ def blamed_for(
     shared = len(outside) > 1 and any(set(outside) <= group for group in verdict.groups)
     whom = f"what {' and '.join(outside)} share" if shared else ", ".join(outside)
     return outside, f"{_differ(outside)} from {', '.join(sorted(trusted))}: suspect {whom}"
-
-
-def _votes(group: frozenset[str]) -> int:
-    """Compiled stacks that agree with the evaluator or with XLA speak for themselves; alone they are one vote."""
-    alone = not group & (INTERPRETED | NOT_OURS)
-    return 1 if alone else len(group)
 
 
 def _outside(results: Mapping[str, Sequence[np.ndarray]], group: frozenset[str]) -> tuple[str, ...]:

@@ -31,8 +31,8 @@ from .setting import USUAL, Setting
 LIMIT = 60.0
 """Seconds that a stack has for a case."""
 
-JUDGING = 120.0
-"""Seconds to read a case, and to judge its results: BUDGET of permitted.py, and more runs of the evaluator."""
+JUDGING = 100.0
+"""Seconds to read a case, and to judge its results, beside the budget of the setting."""
 
 LATE, WAITING, STARVED = 1.25, 3.0, 30.0
 """A process that has not ended a stack in place has LATE times its time, of the processor; by the clock, WAITING times
@@ -118,9 +118,10 @@ class Child:
     ) -> Outcome | None:
         patience = limit if isinstance(limit, Patience) else Patience(limit)
         known: dict[str, Run] = {}
+        judging = JUDGING + 2 * setting.budget
         like = None if wanted is None else replace(wanted, runs={}, verdict=None)
         while True:
-            running, allowed = "", max(patience.whole, JUDGING)
+            running, allowed = "", max(patience.whole, judging)
             try:
                 self._send((module, list(inputs), list(stacks), setting, known, patience, like))
                 while True:
@@ -133,7 +134,7 @@ class Child:
                         raise value
                     if kind == "outcome":
                         return value
-                    running, allowed = value if value[0] else ("", max(patience.whole, JUDGING))
+                    running, allowed = value if value[0] else ("", max(patience.whole, judging))
             except (EOFError, ConnectionError):
                 known[running] = Run(RunKind.CRASHED, reason=self._death())
             except BaseException as error:

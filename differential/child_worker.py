@@ -68,7 +68,7 @@ def _outcome(
         if wanted is not None and not wanted.may_have(stack, run):
             return None
     say("begins", ("", 0.0))
-    return concluded(module, inputs, runs)
+    return concluded(module, inputs, runs, setting.budget)
 
 
 def _limit(memory: int) -> None:

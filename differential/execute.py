@@ -45,8 +45,7 @@ def execute(
         else:
             shared = shared or Shared(module, setting)
             plan, emitters, options = shared.plan, shared.emitters(flags), shared.options()
-        executable = HostCompiler().compile(plan, emitters, options)
-        executable.program = module
+        executable = HostCompiler().compile(plan, emitters, options, module)
         executable.fill_temporaries(SPOILED_TEMPORARY)
         on_run()
         return executable.execute(inputs, _spoiled(module))

@@ -17,6 +17,7 @@ import numpy as np
 from ..backends.base import CompileOptions
 from ..codegen.open_module import versions
 from ..codegen.options import Target
+from ..formats.documents import json_of
 from ..formats.program import Program, read_text, save_io
 from ..formats.text.printer import print_module
 from ..formats.whole_files import write_folder
@@ -138,7 +139,7 @@ def read_finding(folder: Path) -> Finding:
             f"{folder}: no finding: {CASE_FILE} is missing", remedy="give a folder of testbed fuzz or reduce"
         )
     try:
-        stored = json.loads(read_text(file))
+        stored = json_of(read_text(file))
         if stored["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {stored['schema']}, not {SCHEMA}", remedy="use the testbed that wrote it")
         case = case_of(load_program(str(folder)), tuple(map(str, stored["stacks"])))
@@ -213,7 +214,8 @@ def rerun_of(finding: Finding, folder: Path) -> str:
     stacks needs a command of its own.
     """
     if not finding.setting.optimized or finding.setting.dump:
-        return f"./testbed bisect {quote(str(folder))}"
+        mode = f"  # in the checking mode, as {CASE_FILE} says" if finding.setting.memory else ""
+        return f"./testbed bisect {quote(str(folder))}{mode}"
     plain = [s for s in finding.stacks if s in KNOWN]
     mixed = [s for s in finding.stacks if s not in KNOWN]
     names = plain if "mlir" in plain or not mixed else [*plain, "mlir"]
@@ -222,7 +224,8 @@ def rerun_of(finding: Finding, folder: Path) -> str:
         emitters = f" --emitters {quote(flags)}" if flags else ""
         host = f" --host-program {finding.setting.host_program}" if finding.setting.host_program != "auto" else ""
         threads = f" --threads {finding.setting.threads}" if finding.setting.threads > 1 else ""
-        lines.append(f"./testbed diff {quote(str(folder))} --stacks {','.join(names)}{emitters}{host}{threads}")
+        debug = " --debug memory" if finding.setting.memory else ""
+        lines.append(f"./testbed diff {quote(str(folder))} --stacks {','.join(names)}{emitters}{host}{threads}{debug}")
     return "\n".join(lines)
 
 

@@ -52,17 +52,20 @@ DEAD = (RunKind.CRASHED, RunKind.FAILED)
 
 @dataclass(frozen=True)
 class Run:
-    """One stack on a case. results: empty unless it ran. reason: empty if it ran. seconds: compilation included."""
+    """One stack on a case. results: empty unless it ran. reason: empty if it ran. seconds: compilation included. forms:
+    (stack, form) of the kernels that this run and those before it had.
+    """
 
     kind: RunKind
     results: tuple[np.ndarray, ...] = field(default=(), repr=False)
     reason: str = ""
     seconds: float = 0.0
+    forms: frozenset[tuple[str, str]] = frozenset()
 
 
 class OutcomeKind(StrEnum):
     """inaccurate: all agree, but are much farther off than XLA. crash: a stack crashed, or failed with an error that is
-    no refusal.
+    no refusal. undecided: results differ, and whether the float rules permit it was not found out.
     """
 
     AGREE = "agree"
@@ -72,6 +75,7 @@ class OutcomeKind(StrEnum):
     ONE_REFUSES = "one refuses"
     CRASH = "crash"
     HANG = "hang"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Outcome:
 
     @property
     def is_finding(self) -> bool:
-        return self.kind not in (OutcomeKind.AGREE, OutcomeKind.ALL_REFUSE)
+        return self.kind not in (OutcomeKind.AGREE, OutcomeKind.ALL_REFUSE, OutcomeKind.UNDECIDED)
 
     @property
     def signature(self) -> tuple[str, ...]:
@@ -145,7 +149,7 @@ def outcome(
     verify(module)
 
     def once() -> Outcome:
-        return concluded(module, inputs, dict(runs_of(module, inputs, stacks, setting, patience)))
+        return concluded(module, inputs, dict(runs_of(module, inputs, stacks, setting, patience)), setting.budget)
 
     return confirmed(once(), once) if again else once()
 
@@ -205,10 +209,11 @@ def run_stack(
 
     shared, on_run: as of `execute`.
     """
-    start = time.perf_counter()
+    start, shared = time.perf_counter(), shared or Shared(module, setting)
 
     def ended(kind: RunKind, reason: str = "", results: Sequence[np.ndarray] = ()) -> Run:
-        return Run(kind, tuple(results), " ".join(reason.split())[:400], time.perf_counter() - start)
+        seconds, forms = time.perf_counter() - start, frozenset(shared.forms)
+        return Run(kind, tuple(results), " ".join(reason.split())[:400], seconds, forms)
 
     try:
         with np.errstate(all="ignore"):
@@ -236,8 +241,8 @@ def _where(error: BaseException) -> str:
     return f" in {Path(trace.tb_frame.f_code.co_filename).name}" if trace is not None else ""
 
 
-def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, Run]) -> Outcome:
-    """The outcome of runs that have ended."""
+def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, Run], budget: float = BUDGET) -> Outcome:
+    """The outcome of runs that have ended. budget: as of Setting."""
     by_kind = {kind: tuple(sorted(n for n, r in runs.items() if r.kind is kind)) for kind in RunKind}
     dead = tuple(sorted(name for kind in DEAD for name in by_kind[kind]))
     for kind, names, verb in ((OutcomeKind.CRASH, dead, "failed"), (OutcomeKind.HANG, by_kind[RunKind.HUNG], "hung")):
@@ -248,16 +253,16 @@ def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, R
     if not any(name not in NOT_OURS for name in ran):
         reason = next((runs[n].reason for n in refused), "no stack was asked")
         return Outcome(OutcomeKind.ALL_REFUSE, (), f"{', '.join(refused)} refuse: {reason}", runs)
-    permitted = Permitted(module, inputs, budget=BUDGET, subnormals=any(map(keeps_subnormals, ran)))
+    permitted = Permitted(module, inputs, budget=budget, subnormals=any(map(keeps_subnormals, ran)))
     verdict = judge(ran, bounds_of(module), permitted)
-    if not verdict.agrees:
+    if len(verdict.groups) > 1:
         blamed, sentence = blamed_for(module, inputs, ran, verdict)
-        if permitted.skipped is not None:
-            sentence = f"{sentence}; not compared with what the float rules permit: {permitted.skipped}"
         return Outcome(OutcomeKind.DIFFER, blamed, sentence, runs, verdict)
     if refused:
         sentence = f"{', '.join(refused)} refused what {', '.join(ran)} ran: {runs[refused[0]].reason}"
         return Outcome(OutcomeKind.ONE_REFUSES, refused, sentence, runs, verdict)
+    if verdict.undecided:
+        return Outcome(OutcomeKind.UNDECIDED, (), verdict.sentence, runs, verdict)
     worse = less_accurate(Exact(module, inputs), ran, "xla") if "xla" in ran else {}
     if worse:
         name, times = max(worse.items(), key=lambda item: item[1])

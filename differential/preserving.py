@@ -10,11 +10,11 @@ import numpy as np
 from ..evaluator.evaluator import evaluate
 from ..formats.text.printer import print_instruction
 from ..hlo.dtypes import FROM_NUMPY
-from ..hlo.errors import TestbedError
+from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..passes.fuel import Fuel, limited
 from .bounds import Bound, bounds_of
-from .comparison import compare_within
+from .comparison import compare_within, disagreeing
 from .permitted import BUDGET, Permitted
 
 
@@ -28,13 +28,16 @@ class Meaning:
     permitted: Permitted
 
     @staticmethod
-    def of(module: Module, inputs: Sequence[np.ndarray]) -> Meaning:
-        """Evaluate a module. Raises UnsupportedError and InputError as the evaluator does."""
-        permitted = Permitted(module, inputs, budget=BUDGET)
+    def of(module: Module, inputs: Sequence[np.ndarray], budget: float = BUDGET) -> Meaning:
+        """Evaluate a module. Raises UnsupportedError and InputError as the evaluator does. budget: as of Permitted."""
+        permitted = Permitted(module, inputs, budget=budget)
         return Meaning(tuple(inputs), tuple(evaluate(module, inputs)), bounds_of(module), permitted)
 
     def change(self, module: Module) -> str | None:
-        """Describe the first result that another module changes by more than the float rules permit; None if none."""
+        """Describe the first result that another module changes by more than the float rules permit; None if none.
+
+        Raises InputError where there was no time to find out what they permit.
+        """
         try:
             given = evaluate(module, self.inputs)
         except TestbedError as error:
@@ -44,14 +47,21 @@ class Meaning:
         for n, (before, after, bound) in enumerate(zip(self.outputs, given, self.bounds, strict=True)):
             found = compare_within(after, before, FROM_NUMPY[before.dtype], bound)
             alike = after.shape == before.shape and after.dtype == before.dtype
-            if not found.agrees and not (alike and not self.permitted.forbids(n, after, bound).any()):
+            if not found.agrees and not (alike and self._permits(n, before, after, bound)):
                 where = f", first at {list(found.first_bad_index)}" if found.first_bad_index is not None else ""
                 what = f"{found.failures} elements differ{where}; {found.message}"
-                more = (
-                    f"; not compared with what the float rules permit: {why}" if (why := self.permitted.skipped) else ""
-                )
-                return f"result {n}: {what} (at most {found.max_abs:.3g} apart){more}"
+                return f"result {n}: {what} (at most {found.max_abs:.3g} apart)"
         return None
+
+    def _permits(self, leaf: int, before: np.ndarray, after: np.ndarray, bound: Bound) -> bool:
+        places = disagreeing(after, before, FROM_NUMPY[before.dtype], bound)
+        answer = self.permitted.permits(leaf, [after], bound, places)
+        if answer is None:
+            raise InputError(
+                f"undecided: result {leaf} differs in {int(places.sum())} elements, and whether the float rules permit "
+                f"that was not found out: {self.permitted.skipped}"
+            )
+        return answer
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from ..formats.whole_files import write_text
 
-STATUSES = ("passed", "failed", "unsupported", "crashed")
+STATUSES = ("passed", "failed", "undecided", "unsupported", "crashed")
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case on one stack. status: passed, failed, unsupported or crashed. seconds: None where the process died."""
+    """One case on one stack. status: one of STATUSES. seconds: None where the process died."""
 
     id: str
     stack: str

@@ -21,9 +21,10 @@ from ..migration.names import XLA_STACKS
 from ..migration.parity import Compared
 from ..migration.units import pairs_of
 from .bounds import Bound, bounds_of
-from .comparison import compare_within
+from .comparison import compare_within, disagreeing
 from .corpus import load_case, read_suite
 from .filled_inputs import filled_inputs
+from .permitted import BUDGET, Permitted
 from .row_programs import cases_of
 from .same_code import same_code
 
@@ -41,25 +42,28 @@ def check_row(
     suites: Sequence[Path] = (),
     on_case: Callable[[], None] = lambda: None,
     stacks: tuple[str, str] = USUAL,
+    budget: float = BUDGET,
 ) -> Compared:
     """Compare evaluator, old and new emitters on `count` programs of a row and on the modules of suites that hold it.
 
     on_case: called after each. The seeds are 0 to count - 1. A program whose machine code is the same on both stacks
-    is not run.
+    is not run. budget: seconds of a program to find out what else the float rules permit.
     """
     ran, refused, same, worst = 0, 0, 0, 0.0
     wrong: list[str] = []
+    undecided: list[str] = []
     for name, module, inputs in (*_own(unit, dtypes, count), *_of_suites(unit, dtypes, suites)):
         try:
             alike = same_code(module, stacks)
-            complaints, ulp = ([], 0.0) if alike else compare_stacks(module, inputs, stacks)
+            complaints, open_, ulp = ([], [], 0.0) if alike else compare_stacks(module, inputs, stacks, budget)
         except UnsupportedError:
             refused += 1
             continue
         ran, same, worst = ran + 1, same + alike, max(worst, ulp)
         wrong += [f"{name}: {complaint}" for complaint in complaints[:1]]
+        undecided += [f"{name}: {complaint}" for complaint in open_[:1]]
         on_case()
-    return Compared(ran, f"0-{count - 1}", worst, tuple(wrong), refused, same)
+    return Compared(ran, f"0-{count - 1}", worst, tuple(wrong), refused, same, tuple(undecided))
 
 
 def _own(unit: str, dtypes: str, count: int) -> Iterator[Program]:
@@ -83,9 +87,10 @@ def holds(module: Module, unit: str, dtypes: str) -> bool:
 
 
 def compare_stacks(
-    module: Module, inputs: Sequence[np.ndarray], stacks: tuple[str, str] = USUAL
-) -> tuple[list[str], float]:
-    """(a sentence for each leaf in which a stack is wrong, the largest finite difference between the stacks in ulp).
+    module: Module, inputs: Sequence[np.ndarray], stacks: tuple[str, str] = USUAL, budget: float = BUDGET
+) -> tuple[list[str], list[str], float]:
+    """(a sentence for each leaf in which a stack is wrong, one for each where it may be, the largest finite difference
+    between the stacks in ulp).
 
     Raises UnsupportedError if both stacks refuse the module. If one does, that is a sentence.
     """
@@ -101,9 +106,11 @@ def compare_stacks(
     bounds = bounds_of(module)
     with np.errstate(all="ignore"):
         expected = evaluate(module, inputs)
+        permitted, undecided = Permitted(module, inputs, budget=budget), list[str]()
         for stack, leaves in results.items():
-            complaints += _differences(stack, leaves, expected, bounds)
-        return complaints, 0.0 if refusals else _apart(results[stacks[1]], results[stacks[0]], bounds)
+            for answer, complaint in _differences(stack, leaves, expected, bounds, permitted):
+                (undecided if answer is None else complaints).append(complaint)
+        return complaints, undecided, 0.0 if refusals else _apart(results[stacks[1]], results[stacks[0]], bounds)
 
 
 def _executable(module: Module, stack: str) -> HostExecutable:
@@ -115,12 +122,23 @@ def _executable(module: Module, stack: str) -> HostExecutable:
 
 
 def _differences(
-    stack: str, actual: Sequence[np.ndarray], expected: Sequence[np.ndarray], bounds: Sequence[Bound]
-) -> Iterator[str]:
+    stack: str,
+    actual: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    bounds: Sequence[Bound],
+    permitted: Permitted,
+) -> Iterator[tuple[bool | None, str]]:
+    """Of each leaf in which a stack differs from the oracle beyond what is permitted: (False, why), (None, why if that
+    is undecided).
+    """
     for leaf, (a, e, bound) in enumerate(zip(actual, expected, bounds, strict=True)):
         found = compare_within(a, e, FROM_NUMPY[e.dtype], bound)
-        if not found.agrees:
-            yield f"{stack} is {found.max_ulp:.3g} ulp off in result {leaf} ({found.message})"
+        if found.agrees:
+            continue
+        answer = permitted.permits(leaf, [a], bound, disagreeing(a, e, FROM_NUMPY[e.dtype], bound))
+        if not answer:
+            why = f"; {permitted.skipped}" if answer is None else ""
+            yield answer, f"{stack} is {found.max_ulp:.3g} ulp off in result {leaf} ({found.message}){why}"
 
 
 def _apart(new: Sequence[np.ndarray], old: Sequence[np.ndarray], bounds: Sequence[Bound]) -> float:

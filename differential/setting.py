@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from ..backends.base import CompileOptions, EmitFor, HostProgramKind
+from ..backends.base import CompileOptions, DebugKind, EmitFor, HostProgramKind
 from ..codegen.cache import DEFAULT_CACHE
 from ..codegen.options import EmitOptions
 from ..formats.program import Program
@@ -20,16 +20,18 @@ from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
 from ..planning.plan import Plan
 from ..planning.planner import PlanOptions, plan
 from ..xla_kernels.folder import one_module
+from .permitted import BUDGET
 
 
 @dataclass(frozen=True)
 class Setting:
-    """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
-    are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own, but for XLA's
-    fusions. reuse: False gives every value memory of its own, also results to which the module's header gives that of
+    """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. memory: run them in the
+    checking mode, with junk around their arguments and in memory that was not written. host_program: how kernels are
+    called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own, but for XLA's fusions.
+    reuse: False gives every value memory of its own, also results to which the module's header gives that of
     parameters. kernels: the first N are of the stack; the other stack emits the rest. optimized: as of EmitOptions.
     dump: the folder of XLA's kernels that the case came from, with the module's name; they are of its module only, so
-    that jaxlib makes those of a changed one.
+    that jaxlib makes those of a changed one. budget: seconds to find out what else the float rules permit.
     """
 
     cache: bool = True
@@ -41,6 +43,8 @@ class Setting:
     kernels: int | None = None
     optimized: bool = True
     dump: str = ""
+    budget: float = BUDGET
+    memory: bool = False
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""
@@ -48,6 +52,7 @@ class Setting:
             replace(EmitOptions.host(), optimized=self.optimized),
             cache=DEFAULT_CACHE if self.cache else None,
             red_zones=self.red_zones,
+            debug=DebugKind.MEMORY if self.memory else "",
             host_program=self.host_program,
             threads=None if self.cache else 1,  # runs without it are many, in a process for each processor
         )

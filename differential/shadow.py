@@ -15,7 +15,7 @@ from ..planning.plan import KernelRequest
 from ..planning.plan_text import standalone
 from .bounds import bounds_of
 from .finding import finding_of, write_finding
-from .outcome import Outcome, Run, RunKind, concluded, run_stack
+from .outcome import Outcome, OutcomeKind, Run, RunKind, concluded, run_stack
 
 MOST = 1 << 40
 """The largest tolerance of a comparison in the program."""
@@ -45,9 +45,10 @@ def judged(mismatch: Mismatch, stacks: tuple[str, str] = USUAL) -> tuple[Module,
 
 
 def write_mismatch(folder: Path, mismatch: Mismatch, stacks: tuple[str, str] = USUAL) -> tuple[Outcome, Path | None]:
-    """Judge a mismatch. If it is one, write it as a finding below the folder, unless it is there already."""
+    """Judge a mismatch. If it is one, or may be one, write it as a finding below the folder, unless it
+    is there already."""
     module, inputs, found = judged(mismatch, stacks)
-    if not found.is_finding:
+    if not found.is_finding and found.kind is not OutcomeKind.UNDECIDED:
         return found, None
     data = b"".join(np.ascontiguousarray(x).tobytes() for x in (*inputs, *mismatch.ours, *mismatch.theirs))
     place = folder / f"{mismatch.kernel.name}-{hashlib.sha256(data).hexdigest()[:8]}"

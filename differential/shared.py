@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 from ..backends.base import CompileOptions, EmitFor, Emitter
 from ..backends.host.compiler import batches_of
@@ -23,11 +23,13 @@ from .setting import Setting, emitters_of, is_compiled, plan_of_setting
 class Shared:
     """Of a verified module and a setting. stacks: flags of the runs. It must not outlive a change of an emitter.
 
-    plan: of the module by the setting, made when it is first asked for; no stack may change it.
+    plan: of the module by the setting, made when it is first asked for; no stack may change it. forms: (stack, form) of
+    all kernels that were emitted so far.
     """
 
     def __init__(self, module: Module, setting: Setting, stacks: Sequence[str] = ()) -> None:
         self.module, self.setting, self.stacks = module, setting, tuple(stacks)
+        self.forms: set[tuple[str, str]] = set()
         self._objects = MemoryCache()
         self._emitting: dict[Emitter, Emitter] = {}
 
@@ -54,8 +56,13 @@ class Shared:
 
     def _emitting_once(self, emitter: Emitter) -> Emitter:
         if emitter not in self._emitting:
-            self._emitting[emitter] = replace(emitter, emit=_once(emitter.emit))
+            self._emitting[emitter] = replace(emitter, emit=_once(partial(self._noted, emitter)))
         return self._emitting[emitter]
+
+    def _noted(self, emitter: Emitter, requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
+        made = emitter.emit(requests, options)
+        self.forms.update((emitter.name, name) for chosen in made.forms.values() for name in chosen.names)
+        return made
 
     def _batches(self, requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest]]:
         """Batches of kernels that the same stacks emit in all runs."""

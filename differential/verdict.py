@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -16,13 +16,16 @@ from .permitted import Permitted
 
 @dataclass(frozen=True)
 class LeafComparison:
-    """The comparison of one result leaf between two stacks. permitted: beyond its bound, by the float rules."""
+    """The comparison of one result leaf between two stacks. permitted: beyond its bound, by the float rules. undecided:
+    beyond its bound, and whether the float rules permit that was not found out.
+    """
 
     leaf: int
     left: str
     right: str
     difference: Difference
     permitted: bool = False
+    undecided: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -31,15 +34,23 @@ class LeafComparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All leaf comparisons of a program. groups: sets of stacks that agree on every leaf."""
+    """All leaf comparisons of a program. groups: sets of stacks that certainly differ on no leaf. reason: why a
+    comparison is undecided, if one is.
+    """
 
     comparisons: tuple[LeafComparison, ...]
     groups: tuple[frozenset[str], ...]
     sentence: str
+    reason: str = ""
 
     @property
     def agrees(self) -> bool:
-        return len(self.groups) == 1
+        return len(self.groups) == 1 and not self.reason
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing certainly differs, and something may."""
+        return len(self.groups) == 1 and bool(self.reason)
 
 
 def judge(
@@ -51,44 +62,43 @@ def judge(
 
     permitted: asked where results lie beyond the program's bounds; the evaluator's own are permitted.
     """
-    comparisons, bad = [], set()
-    for left, right in combinations(results, 2):
-        if len(results[left]) != len(results[right]):
-            bad.add((left, right))
-        for i, (a, b) in enumerate(zip(results[left], results[right], strict=False)):
-            # Relative errors refer to the expected value: the evaluator's if it is one of the two, otherwise the right
-            # one's.
-            actual, expected = (b, a) if left == "evaluator" else (a, b)
-            difference = compare_within(actual, expected, FROM_NUMPY[expected.dtype], bounds[i])
-            found = LeafComparison(i, left, right, difference)
-            if not difference.agrees and permitted is not None:
-                checked = [value for name, value in ((left, a), (right, b)) if name != "evaluator"]
-                found = replace(found, permitted=_are_permitted(actual, expected, checked, i, bounds[i], permitted))
-            comparisons.append(found)
-            if not found.agrees:
-                bad.add((left, right))
+    pairs = list(combinations(results, 2))
+    bad = {(left, right) for left, right in pairs if len(results[left]) != len(results[right])}
+    found = [
+        LeafComparison(leaf, left, right, compare_within(*_ordered(left, a, b), FROM_NUMPY[a.dtype], bounds[leaf]))
+        for left, right in pairs
+        for leaf, (a, b) in enumerate(zip(results[left], results[right], strict=False))
+    ]
+    if permitted is not None:
+        permitted.ask_about(sorted({c.leaf for c in found if not c.difference.agrees}))
+        found = [c if c.difference.agrees else _checked(c, results, bounds[c.leaf], permitted) for c in found]
+    bad.update((c.left, c.right) for c in found if not (c.agrees or c.undecided))
     groups = _groups(list(results), bad)
-    open_ones = any(c.permitted for c in comparisons)
-    return Verdict(tuple(comparisons), groups, _sentence(groups) + (OPEN if open_ones else ""))
+    reason = (permitted.skipped or "") if permitted is not None and any(c.undecided for c in found) else ""
+    return Verdict(tuple(found), groups, _said(groups, found, reason), reason)
 
 
-OPEN = "; where they differ beyond the bounds, the float rules permit both results"
-"""Added to the sentence of a verdict that some permitted results are in."""
+def _ordered(left: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(Actual, expected): relative errors refer to the evaluator's value if it is one of the two, else to the right
+    one's.
+    """
+    return (b, a) if left == "evaluator" else (a, b)
 
 
-def _are_permitted(
-    actual: np.ndarray,
-    expected: np.ndarray,
-    checked: Sequence[np.ndarray],
-    leaf: int,
+def _checked(
+    c: LeafComparison,
+    results: Mapping[str, Sequence[np.ndarray]],
     bound: Bound | Tolerance,
     permitted: Permitted,
-) -> bool:
-    """Whether each of `checked` is permitted wherever the two arrays disagree."""
+) -> LeafComparison:
+    """A comparison of two arrays that differ, with whether the float rules permit both where they do."""
+    actual, expected = _ordered(c.left, results[c.left][c.leaf], results[c.right][c.leaf])
     if actual.shape != expected.shape or actual.dtype != expected.dtype or not isinstance(bound, Bound):
-        return False
+        return c
     places = disagreeing(actual, expected, FROM_NUMPY[expected.dtype], bound)
-    return not any((permitted.forbids(leaf, value, bound) & places).any() for value in checked)
+    values = [results[name][c.leaf] for name in (c.left, c.right) if name != ORACLE]
+    answer = permitted.permits(c.leaf, values, bound, places)
+    return replace(c, permitted=answer is True, undecided=answer is None)
 
 
 def _groups(names: list[str], bad: set[tuple[str, str]]) -> tuple[frozenset[str], ...]:
@@ -104,12 +114,45 @@ def _groups(names: list[str], bad: set[tuple[str, str]]) -> tuple[frozenset[str]
     return tuple(frozenset(g) for g in sorted(groups, key=len, reverse=True))
 
 
-def _sentence(groups: tuple[frozenset[str], ...]) -> str:
+ORACLE = "evaluator"
+
+
+def voices(group: Iterable[str]) -> int:
+    """How many independent opinions a group of stacks holds. The compiled stacks share passes, plan and thunks, and the
+    evaluator after all passes shares these with them: together they are one.
+    """
+    return len({_voice(name) for name in group})
+
+
+def _voice(name: str) -> str:
+    if name in (ORACLE, "golden"):
+        return name
+    return "xla" if name.partition("-")[0] == "xla" else "ours"
+
+
+def _said(groups: Sequence[frozenset[str]], comparisons: Sequence[LeafComparison], reason: str) -> str:
+    """The verdict in words."""
+    more = "; where they differ beyond the bounds, the float rules permit both results"
+    sentence = _sentence(groups) + (more if any(c.permitted for c in comparisons) else "")
+    if not reason:
+        return sentence
+    leaves = len({c.leaf for c in comparisons if c.undecided})
+    what = f"{leaves} of {len({c.leaf for c in comparisons})} results differ beyond their bounds"
+    why = f"whether the float rules permit that was not found out: {reason}"
+    return f"undecided: {what}, and {why}" if len(groups) == 1 else f"{sentence}; besides, {what}, and {why}"
+
+
+def _sentence(groups: Sequence[frozenset[str]]) -> str:
     everyone = ", ".join(sorted(n for g in groups for n in g))
     if len(groups) == 1:
         return f"{everyone} agree"
-    if len(groups[0]) == 1:
+    if len(groups[0]) == 1 and len(groups) > 2:
         return f"no two of {everyone} agree: suspect the module, or a rule that all share"
-    others = ", ".join(sorted(n for g in groups[1:] for n in g))
-    verb = "differ" if "," in others else "differs"
-    return f"{others} {verb} from {', '.join(sorted(groups[0]))}: suspect {others}"
+    first, *rest = sorted(groups, key=voices, reverse=True)
+    others = ", ".join(sorted(n for g in rest for n in g))
+    differ = f"{others} {'differ' if ',' in others else 'differs'} from {', '.join(sorted(first))}"
+    if voices(first) > max(map(voices, rest)):
+        return f"{differ}: suspect {others}"
+    shared = [g for g in groups if len(g) > 1 and voices(g) == 1]
+    alike = "".join(f"; {' and '.join(sorted(g))} share much, and count as one" for g in shared)
+    return f"{differ}{alike}: testbed bisect finds out who is wrong"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def load_io(
 
 def _open(path: Path) -> np.lib.npyio.NpzFile:
     with _readable(path):
-        archive = np.load(path, allow_pickle=False)
+        archive = np.load(path, allow_pickle=False, mmap_mode="r")  # a single array, which is refused, is not read
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise InputError(f"{path}: one array, not an .npz file", remedy="write it with numpy.savez(file, in0=array)")
     return archive
@@ -50,11 +50,34 @@ def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> 
         raise InputError(
             f"{path}: {key} is missing; the module wants {shape.without_layout()}", remedy=f"add {key} with numpy.savez"
         )
+    as_leaf(_stand_in(archive, key, path), shape, f"{path}: {key}")
+    return as_leaf(_array(archive, key, path), shape, f"{path}: {key}")
+
+
+def _stand_in(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray:
+    """An array of the type and dimensions that a member's header says, in the memory of one element: a small file may
+    hold what unpacks to more than there is memory.
+    """
+    with _readable(path, f"{key}: "):
+        whole = archive.zip
+        assert whole is not None, "the archive is open"
+        names = whole.namelist()
+        with whole.open(f"{key}.npy" if f"{key}.npy" in names else key) as member:
+            try:
+                version = np.lib.format.read_magic(member)
+            except ValueError:
+                raise ValueError("not an array") from None
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            dims, _, dtype = read(member)
+        return np.broadcast_to(np.zeros((), dtype), dims)
+
+
+def _array(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray:
     with _readable(path, f"{key}: "):
         value = archive[key]
     if not isinstance(value, np.ndarray):
         raise InputError(f"{path}: {key}: not an array", remedy="write it with numpy.savez")
-    return as_leaf(value, shape, f"{path}: {key}")
+    return value
 
 
 @contextmanager
@@ -127,16 +150,22 @@ def load_infeed(path: Path, forms: Sequence[Sequence[Shape]], devices: int) -> l
 
     forms: the leaves of the values that a module reads. Raises InputError for a value that is none of them.
     """
-    found: dict[tuple[int, int], dict[int, np.ndarray]] = {}
     with _open(path) as archive:
-        for key in archive.files:
-            match = _FED.fullmatch(key)
-            if match is None or int(match[1] or 0) >= devices:
-                raise InputError(f"{path}: {key} is no value of an infeed", remedy="name them value0, value1, …")
-            with _readable(path, f"{key}: "):
-                array = archive[key]
-            for device in range(devices) if match[1] is None else [int(match[1])]:
-                found.setdefault((device, int(match[2])), {})[int(match[3] or 0)] = array
+        _feeds(path, archive.files, lambda key: _stand_in(archive, key, path), forms, devices)
+        return _feeds(path, archive.files, lambda key: _array(archive, key, path), forms, devices)
+
+
+def _feeds(
+    path: Path, keys: Sequence[str], read: Callable[[str], np.ndarray], forms: Sequence[Sequence[Shape]], devices: int
+) -> list[Feed]:
+    found: dict[tuple[int, int], dict[int, np.ndarray]] = {}
+    for key in keys:
+        match = _FED.fullmatch(key)
+        if match is None or int(match[1] or 0) >= devices:
+            raise InputError(f"{path}: {key} is no value of an infeed", remedy="name them value0, value1, …")
+        array = read(key)
+        for device in range(devices) if match[1] is None else [int(match[1])]:
+            found.setdefault((device, int(match[2])), {})[int(match[3] or 0)] = array
     feeds: list[Feed] = [[] for _ in range(devices)]
     for (device, number), leaves in sorted(found.items()):
         if number != len(feeds[device]) or sorted(leaves) != list(range(len(leaves))):

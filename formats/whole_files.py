@@ -33,8 +33,8 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file with `write_whole`."""
-    write_whole(path, lambda file: file.write(text.encode("utf-8")))
+    """Write a UTF-8 text file with `write_whole`. Bytes of file names that are no text appear as escapes."""
+    write_whole(path, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
 
 def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -46,11 +46,14 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
         os.replace(name, target)
 
 
-def write_folder(target: Path, fill: Callable[[Path], T], replaces: Callable[[Path], bool] = lambda _: False) -> T:
+def write_folder(
+    target: Path, fill: Callable[[Path], T], replaces: Callable[[Path], bool] = lambda _: False, mode: int = 0o777
+) -> T:
     """Let `fill` write files into a folder, which appears complete or not at all. Returns what `fill` returns.
 
-    replaces: whether a folder that is there and not empty may be replaced, as a whole; a link stays a link. Raises
-    InputError if something else is there, or if it cannot be written; what was there is then unchanged.
+    replaces: whether a folder that is there and not empty may be replaced, as a whole; a link stays a link. mode: of
+    the folder, less the umask. Raises InputError if something else is there, or if it cannot be written; what was there
+    is then unchanged.
     """
     try:
         target = target.resolve() if target.is_symlink() else target
@@ -63,7 +66,7 @@ def write_folder(target: Path, fill: Callable[[Path], T], replaces: Callable[[Pa
         raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
     with unfinished(work):
         result = fill(work)
-        work.chmod(0o777 & ~_umask())
+        work.chmod(mode & ~_umask())
         try:
             if former:
                 _exchange(target, work)

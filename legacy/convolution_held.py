@@ -352,8 +352,9 @@ class Held(Columns):
         lanes = self.grid.lanes
         for n in range(0, width, lanes):
             place[self.column] = self.code.add(start, n)
-            offset = Index.at(self.code, shape, self.c.result(self.code, place)).offset(shape)
-            behind.store(self.sums.get_vector(self.code.add(row, n), lanes), offset, place[self.column])
+            position = self.c.result(self.code, place)
+            offset = Index.at(self.code, shape, position).offset(shape)
+            behind.store(self.sums.get_vector(self.code.add(row, n), lanes), offset, position[behind.column])
 
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step

@@ -92,7 +92,8 @@ class Problem:
     as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
     where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
     of a column share a set of the first cache; streamed: flat, of a large B of which a few rows are read along all
-    columns, and added to C, while the next ones are fetched.
+    columns, and added to C, while the next ones are fetched. height: rows of a tile, where these are some rows of a
+    product, whose memory is for its tiles; 0: as many as suit the rows.
     """
 
     dtype: DType
@@ -112,12 +113,15 @@ class Problem:
     flat: bool = False
     spread: bool = False
     streamed: bool = False
+    height: int = 0
 
     @property
     def tile_rows(self) -> int:
         """Rows of a tile: as many as registers allow; for few rows, and for words of integers, of which no tile waits
         for memory, a divisor, so that one tile's code is enough.
         """
+        if self.height:
+            return self.height
         if self.flat:
             return flat_height(self.rows, self.lanes * self.dtype.bits, self.streamed)
         most = registers(self.lanes * self.dtype.bits)

@@ -204,7 +204,8 @@ class _Tiled:
         a = replace(a, start=code.add(a.start, code.multiply(top, a.row)))
         c = replace(self.c, start=code.add(self.c.start, code.multiply(top, self.c.row)))
         operands = replace(self.operands, a=a)
-        return replace(self, problem=replace(self.problem, rows=count), operands=operands, c=c, top=top)
+        problem = replace(self.problem, rows=count, height=self.problem.tile_rows)
+        return replace(self, problem=problem, operands=operands, c=c, top=top)
 
     def emit(self) -> None:
         p, code = self.problem, self.code

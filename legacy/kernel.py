@@ -179,17 +179,29 @@ def _declare(
 
 
 def groups_of(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
-    """Leaves that one loop nest can write together. Leaves computed in place come last, after all readers of the
-    operand.
-    """
+    """Leaves that one loop nest can write together. A leaf that overwrites what another reads is in its group."""
     groups: list[list[Leaf]] = []
     for leaf in leaves:
-        same = next((g for g in groups if _together(g[0], leaf) and _of_one_loop(e, g, leaf)), None)
-        if same is None:
-            groups.append([leaf])
-        else:
-            same.append(leaf)
-    return sorted(groups, key=lambda group: any(leaf.in_place for leaf in group))
+        alike = [g for g in groups if _together(g[0], leaf)]
+        bound = [g for g in alike if _overwrites(e, g, [leaf]) or _overwrites(e, [leaf], g)]
+        group = bound[0] if bound else next((g for g in alike if _of_one_loop(e, g, leaf)), None)
+        if group is None:
+            groups.append(group := [])
+        for other in bound[1:]:
+            groups.remove(other)
+            group += other
+        group.append(leaf)
+    return groups
+
+
+def _overwrites(e: Elemental, written: list[Leaf], computed: list[Leaf]) -> bool:
+    """Whether leaves take over the memory of an operand from which others are computed."""
+    places = {leaf.pointer for leaf in written if leaf.in_place}
+    if not places:
+        return False
+    roots = [leaf.instruction for leaf in computed]
+    read = [*roots, *(o for i in walk(roots, e.leaves) for o in i.operands)]
+    return any(o in e.leaves and e.leaves[o] in places for o in read)
 
 
 def _of_one_loop(e: Elemental, group: list[Leaf], leaf: Leaf) -> bool:
@@ -380,7 +392,7 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
 _COLUMNS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Callable[[Index], None], Steps | None], None]] = {
     Op.DOT: lambda e, root, group, finish, steps: dot.emit_column_dot(e, root, finish, steps),
     Op.CONVOLUTION: lambda e, root, group, finish, steps: convolution.emit_column_convolution(
-        e, root, finish, steps, Lanewise.of(e, group, root)
+        e, root, finish, steps, Lanewise.of(e, group, root, root.attributes["dim_labels"].output_feature)
     ),
 }
 """Opcodes that can be computed for a block of columns, followed by elementwise ops."""

@@ -38,19 +38,26 @@ def _extremum(code: Code, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanewise:
-    """What a kernel stores where its product has some neighbours. root: the product."""
+    """What a kernel stores where its product has some neighbours. root: the product; column: the dimension of the
+    neighbours.
+    """
 
     e: Elemental
     leaf: Leaf
     root: Instruction
+    column: int
 
     @staticmethod
-    def of(e: Elemental, group: list[Leaf], root: Instruction) -> Lanewise | None:
-        """None if the group is more than a few plain operations on arrays of the product's shape, or on its rows."""
+    def of(e: Elemental, group: list[Leaf], root: Instruction, column: int) -> Lanewise | None:
+        """None if the group is more than a few plain operations on arrays of the product's shape, or on its rows, or if
+        elements along the column are no neighbours in memory.
+        """
         (leaf, *others), shape = group, root.shape
-        if others or leaf.path or leaf.shape != shape or shape.dtype not in (DType.F32, DType.F64) or not shape.rank:
+        if others or leaf.path or leaf.shape != shape or shape.dtype not in (DType.F32, DType.F64):
             return None
-        found, nodes, waiting = Lanewise(e, leaf, root), 0, [leaf.instruction]
+        if shape.strides[column] != 1:
+            return None
+        found, nodes, waiting = Lanewise(e, leaf, root, column), 0, [leaf.instruction]
         while waiting:
             node = waiting.pop()
             if node is root or node in e.leaves:
@@ -64,11 +71,6 @@ class Lanewise:
                 return None
         return found
 
-    @property
-    def column(self) -> int:
-        """The dimension of the neighbours."""
-        return self.root.shape.minor_to_major[0]
-
     def _is_spread(self, node: Instruction) -> bool:
         """Whether it is a number, or a row of the product's columns in memory, at all places."""
         if node.opcode is not Op.BROADCAST:
@@ -77,7 +79,9 @@ class Lanewise:
         return source.shape.rank == 0 or (source in self.e.leaves and tuple(node.dimensions) == (self.column,))
 
     def store(self, sums: ir.Value, offset: IndexValue, column: IndexValue) -> None:
-        """Store the results of some sums. offset: of the first one in the array; column: its place in the row."""
+        """Store the results of some sums. offset: of the first one in the array; column: its position along that
+        dimension.
+        """
         code, shape = self.e.code, self.root.shape
         place = address(code, self.leaf.pointer, shape.dtype, offset)
         code.b.store(self._value(self.leaf.instruction, sums, offset, column), place, align=shape.dtype.bytes)

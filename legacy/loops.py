@@ -102,9 +102,12 @@ def nest(
     masks, narrow = e.code.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
     apart = masks and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
-    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
+    whole = fast is not None and (steps is None or fast not in steps.dimensions)
+    cut = SHORTEST if whole and cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
     around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps, cut, around)
+    several = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]  # a row is the last one's
+    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *several]
+    _nest(e, shape.dims, order, [0] * shape.rank, body, unroll, steps, cut, around)
 
 
 def nest_by_element(
@@ -127,8 +130,8 @@ def _nest(
     cut: int = 0,
     around: Unroll | None = None,
 ) -> None:
-    """cut: where the loop over a row ends, and another one begins; 0 for one loop. around: the mode of the loops around
-    rows, if it is another one.
+    """cut: where the loop over the last dimension, of more than one element, ends, and another one begins; 0 for one
+    loop. around: the mode of the loops around rows, if it is another one.
     """
     loops: list[Loop | Once] = []
     rest = None if steps is None or len(order) < len(dims) else _few_beside(steps, dims, order)
@@ -148,6 +151,8 @@ def _nest(
         for d, place in zip(steps.dimensions, places, strict=True):
             positions[d] = place
         order = [d for d in order if d not in steps.dimensions]
+    if cut:
+        order = [d for d in order if dims[d] != 1]  # the last one is the row's
     for d in order[:-1] if cut else order:
         loops.append(e.code.loop(dims[d], unroll=unroll if around is None or d == order[-1] else around))
         positions[d] = loops[-1].index

@@ -55,7 +55,7 @@ class PhasedPool:
         more = (self.axis.window - 1) // self.axis.stride
         self.phases = [StackArray(self.code, init, width + more) for _ in range(self.axis.stride)]
         self.more = more
-        self.joins = any(a.window > 1 for d, a in enumerate(self.axes) if d != self.column)  # rows of the input
+        self.joins = not all(a.meets_one for d, a in enumerate(self.axes) if d != self.column)
         self.start = init if single_op(instruction) in _REPEATABLE else _nothing(init)
 
     def block(self, positions: Sequence[IndexValue], start: IndexValue, width: int, pointer: Pointer) -> None:

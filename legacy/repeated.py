@@ -60,7 +60,7 @@ class RepeatedRows:
         varies = _varying(e, root)
         if not varies or order[0] in varies:
             return None
-        inside = order[min(order.index(d) for d in varies if d in order) :]
+        inside = order[min(order.index(d) for d in varies) :]
         period = math.prod(shape.dims[d] for d in inside)
         size = period * shape.dtype.bytes
         computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], e.leaves))
@@ -142,7 +142,8 @@ def _varying(e: Elemental, root: Instruction) -> set[int]:
         elif i.opcode in EMIT and i not in e.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
             following = [(o, roles if o.shape.rank else ()) for o in i.operands]
         elif i.opcode is Op.IOTA:
-            found.add(roles[i.attributes["iota_dimension"]])
+            d = i.attributes["iota_dimension"]
+            found.update([roles[d]] if i.shape.dims[d] != 1 else [])
         elif i.opcode is not Op.CONSTANT or not is_splat(i.literal):
             found.update(role for d, role in enumerate(roles) if i.shape.dims[d] != 1)
         new = [item for item in following if item not in seen]

@@ -63,6 +63,11 @@ class Axis:
         return (start, min(end, self.count)) if start < min(end, self.count) else (0, 0)
 
     @property
+    def meets_one(self) -> bool:
+        """Whether each result position meets exactly one element: none lies in the padding, or in a hole."""
+        return self.window == 1 and self.inside() == (0, self.count)
+
+    @property
     def period(self) -> int:
         """Result positions so far apart meet the input at the same window positions, or at none."""
         return self.holes // math.gcd(self.stride, self.holes)

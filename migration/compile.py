@@ -34,10 +34,7 @@ def compile_module(module: Module, flags: Flags | None = None, options: CompileO
         verify(module)
     with watch.measure("plan"):
         plan = compiler.run_hlo_passes(module, options)
-    executable = compiler.compile(plan, emit_for(flags), options)
-    executable.program = module
-    executable.timings = {**watch.seconds, **executable.timings}
-    return executable
+    return compiler.compile(plan, emit_for(flags), options, module, watch)
 
 
 def compile_program(

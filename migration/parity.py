@@ -41,7 +41,8 @@ class Speed:
 @dataclass(frozen=True)
 class Compared:
     """What a row's differential cases gave. wrong: a sentence for each that failed. refused: cases no stack takes.
-    same: cases whose machine code is the same on both stacks.
+    same: cases whose machine code is the same on both stacks. undecided: a sentence for each whose results differ, and
+    of which it was not found out whether the float rules permit that.
     """
 
     cases: int
@@ -50,6 +51,7 @@ class Compared:
     wrong: tuple[str, ...] = ()
     refused: int = 0
     same: int = 0
+    undecided: tuple[str, ...] = ()
 
 
 def shortfalls(
@@ -61,6 +63,8 @@ def shortfalls(
 ) -> list[str]:
     """Why a row is not at parity: a phrase each; [] if it is. mean: (middle, low, high) of run time over programs."""
     found = [f"wrong in {len(compared.wrong)} of {compared.cases} cases: {compared.wrong[0]}"] if compared.wrong else []
+    if compared.undecided:
+        found.append(f"undecided in {len(compared.undecided)} of {compared.cases} cases: {compared.undecided[0]}")
     if compared.cases < parity.cases:
         found.append(f"only {compared.cases} cases ran, of {parity.cases} that parity needs")
     if not speeds:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backends.base import CompileOptions, EmitFor, Emitter
+from ..codegen.private import is_private, make_private
 from ..formats.files import load_module
 from ..formats.whole_files import write_folder
 from ..hlo.dtypes import DType
@@ -186,9 +187,11 @@ def made_by_jaxlib(text: str, generation: str, cached: bool = True, mlir: bool =
         dump(text, generation, Path(held.name), mlir)
         return replace(read_program(one_module(Path(held.name)), held, made_here=True), asked=generation)
     folder = _cache() / _key(text, generation, mlir)
+    if not _may_hold(folder):
+        return made_by_jaxlib(text, generation, False, mlir)
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):
-            write_folder(folder, lambda work: dump(text, generation, work, mlir))
+            write_folder(folder, lambda work: dump(text, generation, work, mlir), mode=0o700)
         _forget_oldest(folder.parent)
     os.utime(folder)
     return replace(read_program(one_module(folder), made_here=True), asked=generation)
@@ -198,6 +201,15 @@ def _cache() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "xla"
+
+
+def _may_hold(folder: Path) -> bool:
+    """Whether a folder of the cache, which may not be there yet, is for this user alone, as it holds code."""
+    try:
+        make_private(folder.parent)
+        return is_private(folder.parent) and (not folder.is_dir() or is_private(folder))
+    except OSError:
+        return False
 
 
 def _key(text: str, generation: str, mlir: bool) -> str:
@@ -226,10 +238,7 @@ def compile_xla(program: Program, flags: Flags, options: CompileOptions) -> Host
         xla = xla_program(program, flags.xla, options.cache is not None, options.keep_stages)
     with watch.measure("plan"):
         plan = xla.plan(flags, options)
-    executable = HostCompiler().compile(plan, xla.emit_for(flags), options)
-    executable.program = program.module
-    executable.timings = {**watch.seconds, **executable.timings}
-    return executable
+    return HostCompiler().compile(plan, xla.emit_for(flags), options, program.module, watch)
 
 
 def as_program(xla: XlaProgram) -> Program:

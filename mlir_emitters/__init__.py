@@ -26,8 +26,10 @@ def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
     return missing(requests)
 
 
-def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms:
-    """The forms in which a request would be emitted. Raises UnsupportedError."""
+def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms | None:
+    """The forms in which a request would be emitted; None if groups of items shall compute it and cannot. Raises
+    UnsupportedError.
+    """
     from .emission import forms_of as chosen
 
     return chosen(request, options)

@@ -85,7 +85,7 @@ def vectors_fit(view: View, subject: Subject) -> Answer:
     node, blocks = subject.node, _of_lanes(view, subject, why_not_vectors, vector_blocks)
     if isinstance(blocks, str):
         return blocks
-    behind = Lanewise.of(subject.results, node, node.output.shape.minor_to_major[0])
+    behind = Lanewise.of(subject.results, node, node.attributes["dim_labels"].output_feature)
     return Fits(Vectors(blocks, behind), _outside(view, node, blocks), Code(shares=blocks.calls, lean=_is_lean(node)))
 
 

@@ -29,13 +29,13 @@ class PlainTiles(VectorTiles):
         if width % self.vector_lanes or self.node.output.dtype is not wide:
             super()._tile(site, count, start, width, shares)
             return
-        done = site.moved(self.lanes, start)
-        first = self.e.offset(self.result, self.geometry.index_of(b, done))
+        index = self.geometry.index_of(b, site.moved(self.lanes, start))
+        first, feature = self.e.offset(self.result, index), index[self.behind.column]
         apart = 0 if self.reuse is None else self.geometry.steps(self.node)[self.reuse][0] * self.apart
 
         def store(value: Value, position: Index, v: int) -> None:
             place = b.add(b.add(first, b.mul(position, apart)), v * kernel.lanes)
-            value = self.behind.value(self.e, value, place, b.add(start, v * kernel.lanes))
+            value = self.behind.value(self.e, value, place, b.add(feature, v * kernel.lanes))
             b.store(value, b.pointer(self.e.pointers[self.result.argument], place, self.element), wide.bytes)
 
         unroll = Unroll.DONE

@@ -42,8 +42,8 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
             raise
 
 
-def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms:
-    """The forms in which a request would be emitted; without parts if groups shall compute it, and cannot."""
+def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms | None:
+    """The forms in which a request would be emitted; None if groups shall compute it, and cannot."""
     errors = missing([request])
     if errors:
         raise errors[0]
@@ -55,7 +55,7 @@ def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms:
     if options.group is None:
         return choose(view).told(view)
     part = choose_for_group(view)
-    return Choice(() if part is None else (part,), False, "full").told(view)
+    return None if part is None else Choice((part,), False, "full").told(view)
 
 
 def _emit(

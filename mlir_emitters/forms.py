@@ -3,8 +3,7 @@
 A *form* is a way to emit a class of shapes. Its name is family/form: the family says what it is for (rows, reduce,
 convolution, dot, concatenate, pad, window, sort …), the form what is done. `rows/…` are for a whole kernel; then the
 products that elementwise ops follow, and roots with loops of their own, are asked for; `nest/…`, `regions`,
-`transpose/…`, `padded/…` and `repeated/…` emit what is left, by shape and layout; `groups/…` are for groups of a
-device's items.
+`padded/rows` and `repeated/rows` emit what is left, by shape and layout; `groups/…` are for groups of a device's items.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ ROWS = (
 """Of a whole kernel."""
 
 REDUCE = (
-    Form("reduce/column_run", "few columns whose rows are one run in memory: added up as one",
+    Form("reduce/run", "few columns whose rows are one run in memory: added up as one",
          column_run.fits, column_run.emit, Op.REDUCE, Results.ANY,
          limits(sum_run, MINIMUM_RUN_ELEMENTS="elements of a run")
          + limits(column_run, MAXIMUM_WORD_COLUMNS="columns of integers")),
@@ -92,10 +91,10 @@ CONVOLUTION = (
          convolution.channels_fit, convolution.emit_channels, Op.CONVOLUTION, Results.ANY,
          limits(convolution_blocks, MINIMUM_WORK="multiplications", ALONE_PRODUCTS="products of a sum")
          + limits(convolution_depthwise, LEAST_CALLED="multiply-adds of a tile's vectors")),
-    Form("convolution/vectors", "lanes are output features: sums of a tile are vectors in registers",
+    Form("convolution/held", "lanes are output features: sums of a tile are vectors in registers",
          convolution.vectors_fit, convolution.emit_vectors, Op.CONVOLUTION, Results.ANY,
          limits(convolution_vectors, LEAST_FEATURES="output features")),
-    Form("convolution/tiles", "others with close neighbours: a tile of sums on the stack",
+    Form("convolution/columns", "others with close neighbours: a tile of sums on the stack",
          convolution.tiles_fit, convolution.emit_tiles, Op.CONVOLUTION, Results.ANY,
          limits(convolution_blocks, CLOSE_ELEMENTS="elements between lanes")),
 )
@@ -116,20 +115,20 @@ PRODUCTS = (*REDUCE, *CONVOLUTION, *DOT)
 ROOTS = (
     Form("dot/columns", "complex numbers whose columns are neighbours: sums of a block of columns on the stack",
          complex_dot.fits, complex_dot.emit, Op.DOT, Results.ONE, limits(complex_dot, MINIMUM_COLUMNS="columns")),
-    Form("concatenate/interleaved", "few neighbours of all operands together: one nest interleaves them",
+    Form("concatenate/abreast", "few neighbours of all operands together: one nest interleaves them",
          concatenate.interleaved_fits, concatenate.emit_interleaved, Op.CONCATENATE, Results.ONE,
          limits(concatenate, MAXIMUM_NEIGHBOURS="neighbours in memory", MAXIMUM_BYTES="bytes of neighbours")),
     Form("concatenate/pieces", "a nest for each operand, so that no element selects it",
          concatenate.pieces_fit, concatenate.emit_pieces, Op.CONCATENATE, Results.ONE),
     Form("update/in_place", "the array is copied unless it is in place, then the update is written over it",
          update.fits, update.emit, Op.DYNAMIC_UPDATE_SLICE, Results.ONE),
-    Form("pad/gaps", "elements apart in memory, or narrow ones: each is written with the gap behind it",
+    Form("padded/gaps", "elements apart in memory, or narrow ones: each is written with the gap behind it",
          padding.fits, padding.emit, Op.PAD, Results.ONE,
          limits(padding, MAXIMUM_NEIGHBOURS="neighbours are interleaved",
                 MINIMUM_ELEMENTS="elements, if they lie beside each other")),
     Form("window/running", "each window is the one before, and one element more",
          roots.running_fits, roots.emit_running, Op.REDUCE_WINDOW, Results.EACH),
-    Form("window/lines", "windows along memory overlap: the rows under them are joined on a line first",
+    Form("window/phases", "windows along memory overlap: the rows under them are joined on a line first",
          roots.lines_fit, roots.emit_lines, Op.REDUCE_WINDOW, Results.EACH,
          limits(reduce_window, LEAST="results along memory")
          + limits(pool_lines, LANES="places between windows", TAPS="window positions")),
@@ -141,15 +140,17 @@ ROOTS = (
     Form("sort/abreast", "short rows side by side: a lane of a vector for each row",
          roots.sorted_abreast_fits, roots.emit_sorted_abreast, Op.SORT, Results.EACH,
          limits(sort_abreast, ROWS="rows", LONGEST="positions of a row")),
-    Form("sort/first", "few first elements of rows: candidates are found, and these are sorted",
+    Form("sort/select", "few first elements of rows: candidates are found, and these are sorted",
          roots.first_sorted_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
          limits(sort_first, MASK="elements of a row")),
+    Form("sort/insertion", "rows that are one run",
+         roots.inserted_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
+         limits(sort, RUN="elements of a row")),
     Form("sort/radix", "long rows by the digits of a key",
          roots.sorted_by_digits_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
          limits(sort_counting, LEAST="elements of a row for a pass")),
     Form("sort/merge", "runs by insertion, then merges of neighbouring runs",
-         roots.merged_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
-         limits(sort, RUN="elements by insertion alone")),
+         roots.merged_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH),
 )
 """Of roots that have loops of their own."""
 
@@ -163,9 +164,9 @@ NESTS = (
     Form("repeated/rows", "a short row comes again and again: a piece of such rows is computed once, and copied",
          repetition.fits, repetition.emit, None, Results.ONE,
          limits(repetition, MAXIMUM_PIECE_BYTES="bytes of a row", MINIMUM_BYTES="bytes")),
-    Form("transpose/planes", "pixels of two to four channels become a plane of each: vectors are shuffled",
+    Form("nest/channels", "pixels of two to four channels become a plane of each: vectors are shuffled",
          planes.fits, planes.emit, None, Results.ONE, limits(planes, MINIMUM_ELEMENTS="elements")),
-    Form("transpose/blocks", "blocks go through vector registers",
+    Form("nest/blocks", "blocks go through vector registers",
          transposition.fits, transposition.emit, None, Results.ONE,
          limits(transposition, MINIMUM_SIDE="elements of a side")),
     Form("nest/tiles", "something is read across memory: tiles, in which both sides use whole lines",
@@ -190,7 +191,7 @@ GROUPS = (
     Form("groups/columns", "a group of items reduces a block of columns",
          group_columns.fits, group_columns.emit, Op.REDUCE, Results.ANY,
          limits(group_columns, MINIMUM_ITEM_ROWS="rows of an item")),
-    Form("groups/crossing", "something is read across memory: a group of items computes a tile of two sides",
+    Form("groups/squares", "something is read across memory: a group of items computes a tile of two sides",
          group_crossing.fits, group_crossing.emit),
 )
 """Of kernels that groups of a device's items compute."""
@@ -208,4 +209,5 @@ ROOT_FORMS = {
 
 def form_table() -> tuple[FormInfo, ...]:
     """The table for reports."""
-    return tuple(FormInfo(form.name, form.why, form.limits) for form in FORMS)
+    devices = {form.name for form in GROUPS} | {"nest/elements"}
+    return tuple(FormInfo(form.name, form.why, form.limits, form.name in devices) for form in FORMS)

@@ -37,9 +37,11 @@ class Lanewise:
 
     @staticmethod
     def of(group: Sequence[Buffer], node: Node, column: int) -> Lanewise | None:
-        """None if something else than plain operations on arrays of the result's layout, or along it, is behind it."""
+        """None if something else than plain operations on arrays of the result's layout, or along it, is behind it, or
+        if results along the column are apart in memory.
+        """
         result, (product,) = group[0], node.outputs
-        if len(group) > 1 or product.dtype not in (DType.F32, DType.F64) or not product.dims:
+        if len(group) > 1 or product.dtype not in (DType.F32, DType.F64) or product.strides[column] != 1:
             return None
         found = Lanewise(product, result, column)
         return found if found._fits() else None
@@ -69,7 +71,9 @@ class Lanewise:
         return (buffer.dims, buffer.strides) == (self.product.dims, self.product.strides)
 
     def value(self, e: Elemental, total: Value, offset: Index, column: Index) -> Value:
-        """The results whose sums are `total`. offset: of the first one in its array; column: its place in a row."""
+        """The results whose sums are `total`. offset: of the first one in its array; column: its position along that
+        dimension.
+        """
         return self._of(e, origin(self.result), total, offset, column)
 
     def _of(self, e: Elemental, buffer: Buffer, total: Value, offset: Index, column: Index) -> Value:

@@ -43,7 +43,7 @@ class LinePool(Pool):
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         super().__init__(e, node, result)
         self.slide = self.slides[self.column]
-        self.deep = any(s.window > 1 for d, s in enumerate(self.slides) if d != self.column)
+        self.whole = all(s.single for d, s in enumerate(self.slides) if d != self.column)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, stride = self.b, self.slide.stride
@@ -70,7 +70,7 @@ class LinePool(Pool):
         lower = maximum(b, begin, low)
         upper = minimum(b, b.add(begin, length), low + self.slide.input)
         ends = (minimum(b, b.sub(lower, begin), length), maximum(b, b.sub(upper, begin), 0))
-        for first, last in [(0, length)] if self.deep else [(0, ends[0]), (ends[1], length)]:
+        for first, last in [(0, ends[0]), (ends[1], length)] if self.whole else [(0, length)]:
             with b.loop(first, last) as loop:
                 self.put(line, loop.index, self.neutral(start))
         loops, spot = self.open_rows()
@@ -78,7 +78,7 @@ class LinePool(Pool):
         spot[self.column] = b.add(loops[-1].index, -low)
         element = self.element(spot)
         at = b.sub(loops[-1].index, begin)
-        if self.deep:
+        if not self.whole:
             element = self.joined(self.get(line, at, start), element)
         self.put(line, at, element)
         for loop in reversed(loops):

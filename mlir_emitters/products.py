@@ -14,22 +14,30 @@ from .view import Subject
 
 def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
     """Group results with elements by shape and layout. A result is apart if it would prevent another's blocked
-    emission.
+    emission, but not from those that read what it overwrites, or overwrite what it reads.
     """
     groups: list[list[Buffer]] = []
     for result in results:
         if result.writer is None or not result.shape.size:
             continue
-        for group in groups:
-            if (group[0].dims, group[0].strides) != (result.dims, result.strides):
-                continue
-            together = [*group, result]
-            if products_of(together) or not (products_of(group) or products_of([result])):
-                group.append(result)
-                break
-        else:
-            groups.append([result])
+        same = [g for g in groups if (g[0].dims, g[0].strides) == (result.dims, result.strides)]
+        joined = [g for g in same if _overwrites(g, [result]) or _overwrites([result], g)]
+        first, *others = joined or [g for g in same if _are_blocked_together(g, result)][:1] or [[]]
+        groups = [g for g in groups if g not in others] + [first] * (not first)
+        first += [*(r for g in others for r in g), result]
     return groups
+
+
+def _overwrites(writing: Sequence[Buffer], reading: Sequence[Buffer]) -> bool:
+    """Whether results take over the memory of an operand that others are computed from."""
+    written = {result.argument for result in writing}
+    leaves = (x for node in reachable(reading) for x in node.inputs if x.writer is None)
+    return any(x.argument in written for x in leaves)
+
+
+def _are_blocked_together(group: Sequence[Buffer], result: Buffer) -> bool:
+    """Whether the blocked emission of a dot, convolution or column reduction survives joining the two."""
+    return bool(products_of([*group, result])) or not (products_of(group) or products_of([result]))
 
 
 def products_of(group: Sequence[Buffer]) -> list[Node]:

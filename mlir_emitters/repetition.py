@@ -123,7 +123,8 @@ def _differs(result: Buffer) -> set[int]:
         elif node is not None and _is_elementwise(buffer):
             following = [(x, roles if x.dims else ()) for x in node.inputs]
         elif node is not None and node.opcode is Op.IOTA:
-            found.add(roles[node.attributes["iota_dimension"]])
+            d = node.attributes["iota_dimension"]
+            found.update([roles[d]] if buffer.dims[d] != 1 else [])
         else:
             found.update(role for role, size in zip(roles, buffer.dims, strict=True) if size != 1)
         new = [item for item in following if item not in seen]

@@ -86,6 +86,13 @@ def first_sorted_fits(view: View, subject: Subject) -> Answer:
     return plan if isinstance(plan, str) else Fits(plan, _along(view, subject.node), Code(lean=True))
 
 
+def inserted_fits(view: View, subject: Subject) -> Answer:
+    plan, (d,) = sort.RowPlan.of(subject.node, subject.outputs), subject.node.attributes["dimensions"]
+    if any(plan.lanes):
+        return f"rows of {subject.node.inputs[0].dims[d]:,} elements, or parts of rows: runs have {plan.run}"
+    return Fits(plan, _along(view, subject.node))
+
+
 def sorted_by_digits_fits(view: View, subject: Subject) -> Answer:
     plan = sort.radix_plan(view.facts, view.scratch, subject.node, subject.outputs)
     return plan if isinstance(plan, str) else Fits(plan, _along(view, subject.node))

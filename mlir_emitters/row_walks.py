@@ -170,7 +170,7 @@ class _Plan:
             self.walks[-1 if result in last else levels[result]].results.append(result)
         for n, step in enumerate(self.walks):
             copies = {first_of(r): r for r in step.results if first_of(r) in graph.roles}
-            self.written |= copies
+            self.written = copies | self.written  # the first: a later one may not be there yet
             for later in self.walks[n + 1 :]:
                 later.held += copies
 

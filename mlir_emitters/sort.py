@@ -48,7 +48,7 @@ RULES: dict[Op, ElementRule] = {Op.SORT: sort_value}
 
 
 def uncut(result: Buffer) -> Buffer:
-    """The sorted array that a buffer is a slice of; otherwise the buffer itself."""
+    """The sorted array that a buffer is a slice of, if that has a part of each row; otherwise the buffer itself."""
     node = result.writer
     if node is None or node.opcode is not Op.SLICE:
         return result
@@ -56,10 +56,9 @@ def uncut(result: Buffer) -> Buffer:
     if source.writer is None or source.writer.opcode is not Op.SORT:
         return result
     (along,) = source.writer.attributes["dimensions"]
-    bounds = node.attributes["slice"]
-    whole = all((bounds[d].start, bounds[d].limit) == (0, size) for d, size in enumerate(source.dims) if d != along)
+    whole = all(result.dims[d] == size for d, size in enumerate(source.dims) if d != along)
     same = result.shape.minor_to_major == source.shape.minor_to_major
-    return source if whole and same and bounds[along].stride == 1 else result
+    return source if whole and same and node.attributes["slice"][along].stride == 1 else result
 
 
 def first_wanted(node: Node, result: Buffer) -> int:

@@ -86,6 +86,11 @@ class Sliding:
         """The result positions whose windows are entirely in the input."""
         return self.between() if self.gap == 1 else range(0)
 
+    @property
+    def single(self) -> bool:
+        """Whether there is exactly one element under the window, at each position."""
+        return self.window == 1 and len(self.covered()) == self.result
+
     def between(self) -> range:
         """The result positions whose windows lie between the first and the last element of the input, which may have
         holes there.

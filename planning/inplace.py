@@ -222,8 +222,11 @@ def _row_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
 def _loop_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
     """(parameter, result) pairs of a kernel that makes all results in one loop.
 
-    The parameter is read only at the index of the results, where all of them are computed before one is written.
+    The parameter is read only at the index of the results, where all of them are computed before one is written. Two
+    dots or convolutions have no common loop that is fast: their kernel had better not be bound to one.
     """
+    if sum(i.opcode in (Op.DOT, Op.CONVOLUTION) for i in body.instructions) > 1:
+        return []
     ends = list(dict.fromkeys(body.root.operands))
     first = ends[0].shape
     alike = all(e.shape.dims == first.dims and e.shape.strides == first.strides for e in ends)

@@ -51,9 +51,10 @@ class KernelRequest:
     operands[i]: the number of the argument that holds the i-th operand. results[i]: the number of the argument that
     receives the i-th result leaf.
     A result that shares its operand's argument is computed in place. The plan guarantees that this is safe: either the
-    operand is read only at the element written next; or it is the array that a dynamic-update-slice or scatter at the
-    root updates; or a library routine (hlo/library/calls.py) overwrites it with its result; or it is the operand of a
-    sort, which reads each row before it writes that row.
+    operand is read only at the element written next, by this result or by others of its shape and layout, so that a
+    stack computes all of these at an element before it stores one; or it is the array that a dynamic-update-slice or
+    scatter at the root updates; or a library routine (hlo/library/calls.py) overwrites it with its result; or it is the
+    operand of a sort, which reads each row before it writes that row.
     scratch: the number of the last argument, if that offers scratch memory: `scratch_bytes(instruction)` bytes or more,
     written and 64-byte aligned, for use while the kernel runs. This is an upper bound of what a stack may use. It is -1
     if none is offered; a kernel then uses at most ON_STACK bytes (scratch.py) of its call stack.

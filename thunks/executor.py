@@ -83,6 +83,11 @@ class Executor:
         """The table of a run without an observer."""
         return self._build(observed=False)
 
+    @functools.cached_property
+    def observed_table(self) -> Table:
+        """The table of runs with an observer."""
+        return self._build(observed=True)
+
     def _build(self, observed: bool) -> Table:
         return build_table(self.root, self._resolve, self.runner, observed, self._handlers)
 
@@ -90,7 +95,7 @@ class Executor:
         """A frame on allocations. bases: their addresses (uint64), by index. observer: called for each thunk."""
         if observer is None and self.program is not None:
             return self.program.frame(bases, self.variable, self._most_events)
-        table = self._build(observed=True) if observer else self.table
+        table = self.observed_table if observer else self.table
         run = self.runner.run_flushing if self._flush else self.runner.run
         return Frame(table, run, self.variable, bases, observer, self._most_events)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 
 from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
+from ..codegen.float_mode import float_mode
 from ..codegen.inline import Inlinable, build_with_kernels, inlinable, prepared
 from ..codegen.mlir import bytecode_of, lower_text, mlir_version
 from ..codegen.open_module import versions
@@ -19,7 +20,6 @@ from .checks import FUNCTIONS
 from .events import PROFILE_IR
 from .host_locals import STATE_REGISTERS, Registers
 from .host_module import HostModule, host_module
-from .host_parts import FLUSHING
 from .kinds import SequentialThunk
 
 PASSES = (
@@ -36,8 +36,9 @@ def module_of(
 ) -> HostModule:
     """The host program of thunks for a target. seconds: as in `host_module`. small: kernels that are inlined."""
     architecture, width = options.target.architecture, options.target.vector_bits // 8
-    flushing = architecture if architecture in FLUSHING and not options.strict else None
-    return host_module(root, flushing, seconds, registers=Registers(small, STATE_REGISTERS[width >= 64], width))
+    value = float_mode(architecture, not options.strict)
+    mode = None if value is None else (architecture, value)
+    return host_module(root, mode, seconds, registers=Registers(small, STATE_REGISTERS[width >= 64], width))
 
 
 def build_host(module: HostModule, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:

@@ -25,7 +25,7 @@ from itertools import groupby
 from ..planning.allocation import POOL_ALIGNMENT, BufferSlice
 from .checks import FUNCTIONS
 from .host_locals import NO_REGISTERS, Local, Registers, kept_in_registers
-from .host_parts import FLUSHING, chunk_function, symbol_name
+from .host_parts import IN_MODE, chunk_function, symbol_name
 from .host_steps import DEVICE_WORDS, LEFT, POSITION, PROFILE, STOP, STRAIGHT, Steps
 from .kinds import (
     Access,
@@ -92,12 +92,12 @@ class HostModule:
 
 def host_module(
     root: SequentialThunk,
-    flushing: str | None = None,
+    mode: tuple[str, int] | None = None,
     seconds: Mapping[str, float] | None = None,
     handlers: Container[str] = (),
     registers: Registers = NO_REGISTERS,
 ) -> HostModule:
-    """The host program of thunks. flushing: an architecture of FLUSHING whose subnormals are flushed during the run.
+    """The host program of thunks. mode: an architecture of IN_MODE, and the value of float_mode.py for it.
 
     seconds: an upper estimate of a kernel's run time by symbol, for kernels that may run without a look at STOP between
     them. handlers: symbols of kernels that call handlers; they change no line. registers: for the state of loops.
@@ -111,8 +111,8 @@ def host_module(
         handlers=handlers,
         registers=registers,
     )
-    entry = ENTRY if flushing is None else f"{ENTRY}_steps"
-    with writer.function(entry, internal=flushing is not None):
+    entry = ENTRY if mode is None else f"{ENTRY}_steps"
+    with writer.function(entry, internal=mode is not None):
         writer.bases(root)
         writer.steps([root])
         writer.status()
@@ -122,7 +122,7 @@ def host_module(
         head.append(f"  func.func private {symbol_name(symbol)}({', '.join(['!llvm.ptr'] * count)})")
     for symbol, (count, split) in writer.split.items():
         head += chunk_function(symbol, count, split.private > 0)
-    tail = [] if flushing is None else [FLUSHING[flushing].format(entry=ENTRY, steps=entry)]
+    tail = [] if mode is None else [IN_MODE[mode[0]].format(entry=ENTRY, steps=entry, mode=mode[1])]
     text = "\n".join(["module {", *head, *writer.lines, *tail, "}"]) + "\n"
     runtime = {PROFILE, *FUNCTIONS} & writer.symbols.keys()
     kernels = (*(s for s in writer.symbols if s not in runtime), *writer.split)

@@ -1,4 +1,4 @@
-"""Functions around the steps of a host program, in MLIR: chunks of split kernels, and the flushing of subnormals."""
+"""Functions around the steps of a host program, in MLIR: chunks of split kernels, and the mode of floats."""
 
 from __future__ import annotations
 
@@ -33,34 +33,31 @@ def chunk_function(symbol: str, count: int, private: bool) -> list[str]:
     return [*lines, f"    llvm.call {symbol_name(symbol)}({arguments}) : ({types}) -> ()", "    llvm.return", "  }"]
 
 
-_FLUSHING_X86 = """
+_IN_MODE_X86 = """
   func.func @{entry}(%bases: !llvm.ptr, %control: !llvm.ptr) -> i64 {{
     %one = arith.constant 1 : i32
     %saved = llvm.alloca %one x i32 : (i32) -> !llvm.ptr
     %changed = llvm.alloca %one x i32 : (i32) -> !llvm.ptr
     llvm.call_intrinsic "llvm.x86.sse.stmxcsr"(%saved) : (!llvm.ptr) -> ()
-    %old = llvm.load %saved : !llvm.ptr -> i32
-    %bits = arith.constant 32832 : i32 // FTZ (bit 15) and DAZ (bit 6)
-    %new = arith.ori %old, %bits : i32
-    llvm.store %new, %changed : i32, !llvm.ptr
+    %mode = arith.constant {mode} : i32
+    llvm.store %mode, %changed : i32, !llvm.ptr
     llvm.call_intrinsic "llvm.x86.sse.ldmxcsr"(%changed) : (!llvm.ptr) -> ()
     %status = func.call @{steps}(%bases, %control) : (!llvm.ptr, !llvm.ptr) -> i64
     llvm.call_intrinsic "llvm.x86.sse.ldmxcsr"(%saved) : (!llvm.ptr) -> ()
     return %status : i64
   }}"""
 
-_FLUSHING_AARCH64 = """
+_IN_MODE_AARCH64 = """
   func.func @{entry}(%bases: !llvm.ptr, %control: !llvm.ptr) -> i64 {{
     %old = llvm.call_intrinsic "llvm.aarch64.get.fpcr"() : () -> i64
-    %bits = arith.constant 16777216 : i64 // FZ (bit 24)
-    %new = arith.ori %old, %bits : i64
-    llvm.call_intrinsic "llvm.aarch64.set.fpcr"(%new) : (i64) -> ()
+    %mode = arith.constant {mode} : i64
+    llvm.call_intrinsic "llvm.aarch64.set.fpcr"(%mode) : (i64) -> ()
     %status = func.call @{steps}(%bases, %control) : (!llvm.ptr, !llvm.ptr) -> i64
     llvm.call_intrinsic "llvm.aarch64.set.fpcr"(%old) : (i64) -> ()
     return %status : i64
   }}"""
 
-FLUSHING = {"x86_64": _FLUSHING_X86, "aarch64": _FLUSHING_AARCH64}
-"""Architecture → a function around the steps that flushes subnormals, as in runner.py. The steps are never inlined, so
-that no arithmetic moves out. Other architectures keep subnormals, which XLA's float rules allow.
+IN_MODE = {"x86_64": _IN_MODE_X86, "aarch64": _IN_MODE_AARCH64}
+"""Architecture → a function around the steps that sets the mode of floats, and then the caller's again (runner.py). The
+steps are never inlined, so that no arithmetic moves out.
 """

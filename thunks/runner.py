@@ -25,6 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
 
 from ..codegen.cache import ObjectCache
+from ..codegen.float_mode import float_mode
 from ..codegen.load import LoadedCode, load
 from ..codegen.pool import PARALLEL_FOR, pool
 from ..codegen.runtime import runtime_object, runtime_target
@@ -55,7 +56,8 @@ class Runner:
     """run(address of a descriptor) returns 0 at the end; the number of a loop that has used up its rounds (set new ones
     and call again); -1 for an unsupported number of arguments; STOPPED if it was stopped.
 
-    run_flushing: as run, but subnormal operands and results count as zero meanwhile, as in XLA:CPU.
+    Both round to nearest meanwhile, whatever the caller's mode of floats is; on architectures of float_mode.py.
+    run_flushing: subnormal operands and results count as zero, as in XLA:CPU.
     copy: the address of a kernel with the arguments (destination, source, bytes). profile: that of one with the
     arguments (buffer of events, mark), which notes the time (events.py). bodies: number of arguments → the address of
     the body of records with split kernels.
@@ -83,12 +85,12 @@ _RUNNERS: dict[tuple[frozenset[int], frozenset[int]], Runner] = {}
 
 
 def _make_runner(arities: frozenset[int], split: frozenset[int], cache: ObjectCache | None) -> Runner:
-    text = runner_ir(arities, split) + PROFILE_IR + FLUSHING.get(runtime_target().architecture, _NO_FLUSHING)
+    text = runner_ir(arities, split) + PROFILE_IR + _entries(runtime_target().architecture)
     code = load(
         [runtime_object(text, lambda: text, cache)], {PARALLEL_FOR: pool(cache).parallel_for} if split else None
     )
     entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    run, flushing = (entry(code.address(name)) for name in ("testbed_run_table", "testbed_run_table_flushing"))
+    run, flushing = (entry(code.address(name)) for name in (_TABLE, _FLUSHING_TABLE))
     bodies = {n: code.address(_body_name(n)) for n in split}
     return Runner(run, flushing, code.address("testbed_copy"), code.address("testbed_profile"), bodies, code)
 
@@ -188,7 +190,7 @@ define void @testbed_copy(ptr noalias %to, ptr noalias %from, ptr %bytes) {
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 
-define i64 @testbed_run_table(ptr %descriptor) {
+define internal i64 @testbed_run_records(ptr %descriptor) noinline {
 entry:
   %first = load ptr, ptr %descriptor
   %d1 = getelementptr i64, ptr %descriptor, i64 1
@@ -275,44 +277,48 @@ stopped:
 }
 """
 
-_FLUSHING_X86 = """
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-
-define i64 @testbed_run_table_flushing(ptr %descriptor) {
+_ENTRY_X86 = """
+define i64 @NAME(ptr %descriptor) {
   %saved = alloca i32
   %changed = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %saved)
-  %old = load i32, ptr %saved
-  %new = or i32 %old, 32832 ; FTZ (bit 15) and DAZ (bit 6)
-  store i32 %new, ptr %changed
+  store i32 MODE, ptr %changed
   call void @llvm.x86.sse.ldmxcsr(ptr %changed)
-  %rounds = call i64 @testbed_run_table(ptr %descriptor)
+  %rounds = call i64 @testbed_run_records(ptr %descriptor)
   call void @llvm.x86.sse.ldmxcsr(ptr %saved)
   ret i64 %rounds
 }
 """
 
-_FLUSHING_AARCH64 = """
-declare i64 @llvm.aarch64.get.fpcr()
-declare void @llvm.aarch64.set.fpcr(i64)
-
-define i64 @testbed_run_table_flushing(ptr %descriptor) {
+_ENTRY_AARCH64 = """
+define i64 @NAME(ptr %descriptor) {
   %old = call i64 @llvm.aarch64.get.fpcr()
-  %new = or i64 %old, 16777216 ; FZ (bit 24)
-  call void @llvm.aarch64.set.fpcr(i64 %new)
-  %rounds = call i64 @testbed_run_table(ptr %descriptor)
+  call void @llvm.aarch64.set.fpcr(i64 MODE)
+  %rounds = call i64 @testbed_run_records(ptr %descriptor)
   call void @llvm.aarch64.set.fpcr(i64 %old)
   ret i64 %rounds
 }
 """
 
-_NO_FLUSHING = """
-define i64 @testbed_run_table_flushing(ptr %descriptor) {
-  %rounds = call i64 @testbed_run_table(ptr %descriptor)
+_PLAIN_ENTRY = """
+define i64 @NAME(ptr %descriptor) {
+  %rounds = call i64 @testbed_run_records(ptr %descriptor)
   ret i64 %rounds
 }
 """
 
-FLUSHING = {"x86_64": _FLUSHING_X86, "aarch64": _FLUSHING_AARCH64}
-"""Architecture → code that flushes subnormals. Other architectures keep subnormals, which XLA's float rules allow."""
+_ENTRIES = {
+    "x86_64": (_ENTRY_X86, "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n"),
+    "aarch64": (_ENTRY_AARCH64, "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n"),
+}
+
+
+def _entries(architecture: str) -> str:
+    """The two functions around the loop: they set the mode of floats, and then the caller's again."""
+    text, found = _ENTRIES.get(architecture, (_PLAIN_ENTRY, ""))
+    for name, flushes in ((_TABLE, False), (_FLUSHING_TABLE, True)):
+        found += text.replace("NAME", name).replace("MODE", str(float_mode(architecture, flushes)))
+    return found
+
+
+_TABLE, _FLUSHING_TABLE = "testbed_run_table", "testbed_run_table_flushing"

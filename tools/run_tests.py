@@ -141,6 +141,10 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
     found = corpus(environ)
     if found:  # a sandboxed test does not see the folder beside the checkout
         command.append(f"--test_env=TESTBED_CORPUS={found}")
+    # Code is cached by all that goes into it. Without a common cache, each test compiles what kernels share once more.
+    cache = ROOT / ".venv" / "test-cache"
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    command += [f"--test_env=TESTBED_TEST_CACHE={cache}", f"--sandbox_writable_path={cache}"]
     if options.expression:
         command.append(f"--test_filter={options.expression}")
     command += [f"--test_env={name}={value}" for name, value in options.environ.items()]

@@ -2,9 +2,9 @@
 
 Run: .venv/bin/python3 tools/same_ir.py --against REV|FOLDER [PATH…] [--every N] [--processors v2,v3,v4,aarch64,devices]
      .venv/bin/python3 tools/same_ir.py --write FILE [PATH…]; … --against FILE [PATH…]
-PATH: folders or files of HLO text; by default examples and tests/corpus. Each module is planned as for the host, and each
-distinct kernel is emitted alone, on each stack, for each processor; `devices` stands for emission by element and for
-groups of a device's items. Prints the kernels whose text differs, one a line, and exits with 1 if there is one.
+PATH: folders or files of HLO text; by default examples and tests/corpus. Each module is planned as for the host, and
+each distinct kernel is emitted alone, on each stack, for each processor; `devices` stands for emission by element and
+for groups of a device's items. Prints the kernels whose text differs, one a line, and exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def _options(processor: str) -> list[tuple[str, Any]]:
 
     if processor == "devices":
         elements = EmitOptions(SPIRV.target, strict=True, by_element=True, ranges=True)
-        groups = [EmitOptions(SPIRV.target, strict=True, by_element=True, group=shape) for shape in (SPIRV.groups, GPU_GROUPS)]
+        shapes = (SPIRV.groups, GPU_GROUPS)
+        groups = [EmitOptions(SPIRV.target, strict=True, by_element=True, group=shape) for shape in shapes]
         return [("elements", elements), ("groups", groups[0]), ("gpu_groups", groups[1])]
     target = Target.level(f"x86-64-{processor}") if processor.startswith("v") else target_of(processor)
     return [(processor, EmitOptions(target, ranges=True))]

@@ -26,7 +26,7 @@ from ...planning.planner import PlanOptions, plan
 from ...profiling.insert import profiled
 from ...thunks import SequentialThunk, from_plan, to_text
 from ...thunks.insert_checks import Memory
-from ..base import AheadOptions, CompileOptions, Compiler, EmitFor, Emitter
+from ..base import AheadOptions, CompileOptions, Compiler, DebugKind, EmitFor, Emitter
 from . import program as host_program
 from .checks import checked
 from .estimate import seconds_by_kernel
@@ -80,9 +80,19 @@ class HostCompiler(Compiler[Plan]):
         without = frozenset({"copy-dot-operands", "depth-last", "split-reductions"} if options.emit.strict else ())
         return plan(module, PlanOptions(PipelineOptions(devices=options.devices, without=without)))
 
-    def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> HostExecutable:
+    def compile(
+        self,
+        program: Plan,
+        emit_for: EmitFor | None,
+        options: CompileOptions,
+        source: Module | None = None,
+        watch: Stopwatch | None = None,
+    ) -> HostExecutable:
         """Emit and load the kernels. Raises UnsupportedError for the first kernel that its stack does not support; the
         remedy lists the others.
+
+        source: the module that was planned, which the executable has as its program; by default the planned one. watch:
+        has measured the stages before this.
         """
         emit_for = _chosen(emit_for)
         refuse_queues(program.emitted)
@@ -91,7 +101,7 @@ class HostCompiler(Compiler[Plan]):
         parts = by_stack(program.emitted, emit_for)
         with collector_at_rest():  # it imports the stacks
             refuse_unsupported(parts)
-        watch = Stopwatch()
+        watch = watch or Stopwatch()
         seconds = dict(seconds_by_kernel(program))
         shadows = shadows_of(program.emitted, emit_for)
         if shadows is not None and shadows.emitter is not None:
@@ -108,7 +118,7 @@ class HostCompiler(Compiler[Plan]):
             thunks = from_plan(program, ranged=ranged, devices=options.devices)
             if shadows is not None:
                 thunks = shadows.rewrite(thunks, ranged, options.tolerances or exactly, memory)
-            if options.debug:
+            if options.debug and options.debug != DebugKind.MEMORY:
                 thunks = checked(thunks, program, options.debug, memory)
             if not host_program.is_compiled(thunks, options):
                 return thunks, None
@@ -138,7 +148,7 @@ class HostCompiler(Compiler[Plan]):
             image = with_kernels(image, tuple(shadows.requests.values()), shadows.emitter.name, ranged)
         return HostExecutable(
             image,
-            program.module,
+            source or program.module,
             code,
             options.emit.target,
             watch.seconds,
@@ -149,6 +159,7 @@ class HostCompiler(Compiler[Plan]):
             shadows=shadows,
             host_text=partial(host.text, options.emit) if host is not None else None,
             built=None if host is None else host.module,
+            checks_memory=options.debug == DebugKind.MEMORY,
         )
 
     def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..device import DeviceMemory, Stream
     from .feeds import Queues
     from .leaves import Leaf
+    from .memory_checks import MemoryChecks
     from .outside import Outside
     from .shadows import Report, Shadows
 
@@ -71,8 +72,11 @@ class HostExecutable(Executable):
         host_text: Callable[[], str] | None = None,
         shadows: Shadows | None = None,
         built: HostModule | None = None,
+        checks_memory: bool = False,
     ):
-        """built: the host program in the code, if it was made of these thunks in this process."""
+        """built: the host program in the code, if it was made of these thunks in this process. checks_memory: whether
+        all runs are as those of `execute_checked`.
+        """
         # A program that is only loaded needs nothing of all this (loader.py).
         from ...thunks.check_log import log_of
         from ...thunks.events import MOST_EVENTS
@@ -104,7 +108,8 @@ class HostExecutable(Executable):
         self._sites = _sites(code, handlers)
         notes = self._events is not None or self._checks is not None
         begins = self._sites is not None and self._sites.begins
-        observed = red_zones or notes or begins or self.outside is not None
+        self._checks_memory = checks_memory
+        observed = red_zones or checks_memory or notes or begins or self.outside is not None
         branches = any(
             isinstance(thunk, ConditionalThunk) or (isinstance(thunk, WhileThunk) and thunk.trip_count is None)
             for thunk in self.thunks.walk()
@@ -197,6 +202,21 @@ class HostExecutable(Executable):
                 return results
         return self._execute(inputs, outputs, observer, donated)
 
+    def execute_checked(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """Run once in the checking mode (memory_checks.py): kernels run with junk around their arguments.
+
+        Raises MemoryCheckError for a kernel that reads memory that is not its own or was not written, or leaves
+        elements of a result unwritten; RedZoneError for one that writes outside of its arguments; InputError if the
+        executable has no plan.
+        """
+        return self._execute(inputs, None, None, (), checked=True)
+
+    @functools.cached_property
+    def _memory_checks(self) -> MemoryChecks:
+        from .memory_checks import MemoryChecks
+
+        return MemoryChecks(self.code, self.image, self._plan, self._cache)
+
     def _execute(
         self,
         inputs: Sequence[Any],
@@ -204,13 +224,16 @@ class HostExecutable(Executable):
         observer: Observer | None,
         donated: Collection[int],
         port: Port | None = None,
+        checked: bool = False,
     ) -> list[np.ndarray]:
-        """As `execute`, for all that the native functions leave to Python. port: of a device among several."""
+        """As `execute`, for all that the native functions leave to Python. port: of a device among several. checked: as
+        `execute_checked`.
+        """
         if port is None and self.outside is not None:
             if self.outside.devices.count > 1:
                 remedy = "call execute_replicated(inputs of each device)"
                 raise InputError(f"{self.program.name} was compiled for {self.outside.devices}", remedy=remedy)
-            return self._on_all(lambda _, alone: self._execute(inputs, outputs, observer, donated, alone))[0]
+            return self._on_all(lambda _, alone: self._execute(inputs, outputs, observer, donated, alone, checked))[0]
         if self._may_enter and next(_RUNS):
             self._enter()
         if self._border is not None:
@@ -229,6 +252,10 @@ class HostExecutable(Executable):
             from .red_zones import RedZones
 
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
+        elif (self._checks_memory or checked) and observer is None:
+            from .memory_checks import MemoryRun
+
+            observer = MemoryRun(self._memory_checks, context.address)
 
         def run() -> None:
             sink = self._events or self._checks or self._recorder

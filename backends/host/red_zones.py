@@ -14,7 +14,7 @@ from ...codegen.load import LoadedCode
 from ...ffi.calls import raise_failed
 from ...thunks.kinds import Access, KernelThunk, Thunk
 from ...thunks.runner import Runner, split_record
-from ..base import BackendError
+from ..base import BackendError, MemoryFault
 from .addresses import address_of, view
 from .memory import POOL
 
@@ -39,15 +39,17 @@ class Overrun:
         return f"argument {self.argument} ({self.size} bytes, {'written' if self.written else 'read only'}) at {place}"
 
 
-class RedZoneError(BackendError):
+class RedZoneError(MemoryFault):
     """A kernel wrote outside the buffers that it may write. overruns: the changed bytes."""
 
     def __init__(self, thunk: KernelThunk, overruns: tuple[Overrun, ...]):
-        self.kernel, self.instruction, self.overruns = thunk.symbol, thunk.name, overruns
+        self.overruns = overruns
         places = "; ".join(map(str, overruns))
         super().__init__(
+            thunk.symbol,
+            thunk.name,
             f"kernel {thunk.symbol} ({thunk.name}) wrote out of bounds: {places}",
-            remedy="see its IR with ./testbed stages; the stack that emitted it is at fault",
+            "see its IR with ./testbed stages; the stack that emitted it is at fault",
         )
 
 
@@ -62,6 +64,11 @@ def note_kernels(function: Callable[[KernelThunk], object]) -> None:
     """Call a function before each kernel that any observer of this kind runs, in this process."""
     global _note
     _note = function
+
+
+def note_kernel(thunk: KernelThunk) -> None:
+    """Call the function of `note_kernels`."""
+    _note(thunk)
 
 
 class RedZones:

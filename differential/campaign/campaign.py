@@ -158,10 +158,11 @@ class Campaign:
         if kind == "begin":
             process.running = values[0]
         elif kind == "counts":
-            cases, refused, coverage, again = values
+            cases, refused, coverage, again, forms = values
             self.state.cases += cases
             self.state.refused += refused
             self.state.coverage.update(coverage)
+            self.state.forms.update(forms)
             self.state.met_again(again)
         elif kind == "round":
             process.running = process.caught = ""
@@ -175,6 +176,8 @@ class Campaign:
             cause, blob, flaky, sentence = values
             if self.state.meet(cause, blob, sentence, flaky):
                 self.on_finding(cause, blob)
+        elif kind == "undecided":
+            self.state.undecided.append(values[0])
         elif kind == "unrepeated":
             self.state.unrepeated.append(values[0])
         elif kind == "done":

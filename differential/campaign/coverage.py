@@ -1,4 +1,6 @@
-"""What a campaign has run so far: opcodes and element types by stack, against what its orders may draw."""
+"""What a campaign has run so far: opcodes and element types by stack, against what its orders may draw; and the forms
+of kernels, against the tables of the stacks.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,15 @@ from typing import Any
 
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
+from ...migration.forms import form_tables
 from ..generate.table import drawable
 from .task import Orders
 
 Key = tuple[str, str, str]
 """(Opcode, element type, stack) that coverage counts."""
+
+FormKey = tuple[str, str]
+"""(Stack, form) that coverage counts."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +62,13 @@ def _reached(coverage: Mapping[Key, int], stack: str, ops: Iterable[Op]) -> Reac
     pairs = [(op, dtype) for op, dtype, ran_on in coverage if ran_on == stack and op in set(wanted)]
     ran = {op for op, _ in pairs}
     return Reached(len(pairs), len(ran), len(wanted), tuple(op for op in wanted if op not in ran))
+
+
+def forms_left(forms: Mapping[FormKey, int], stacks: Iterable[str]) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """By stack, of those that have a table of forms for hosts: (the number of its forms, those that no kernel had)."""
+    tables = {stack: [row.name for row in table if not row.for_devices] for stack, table in form_tables().items()}
+    return {
+        stack: (len(names), tuple(name for name in names if not forms.get((stack, name))))
+        for stack, names in tables.items()
+        if stack in set(stacks)
+    }

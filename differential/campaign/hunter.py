@@ -22,7 +22,7 @@ from ..finding import finding_of, write_finding
 from ..outcome import Outcome, OutcomeKind, confirmed, outcome, patience_with_smaller
 from ..patience import Patience
 from .cause import Cause, cause_in, is_ending, units_in
-from .coverage import Key
+from .coverage import FormKey, Key
 from .search import SHRINK_SECONDS, Catch, Judge, Round
 from .task import Orders, Task, known_stacks, pairs_of
 
@@ -80,6 +80,7 @@ class _Hunter:
         self.known = list(told.known)
         self.cases, self.refused, self.again = 0, 0, Counter[str]()
         self.coverage: Counter[Key] = Counter()
+        self.forms: Counter[FormKey] = Counter()
         self.told_at = time.monotonic()
         self._patience, self._shrinks = Patience(told.limit, RUN), False
 
@@ -118,16 +119,20 @@ class _Hunter:
     def _count(self, task: Task, found: Outcome) -> None:
         self.cases += 1
         self.refused += found.kind is OutcomeKind.ALL_REFUSE
+        if found.kind is OutcomeKind.UNDECIDED and not self._shrinks:
+            self._say("undecided", task.blob)
         pairs = pairs_of(task.case.module)
         for stack in known_stacks(task.stacks):
             self.coverage.update((op, dtype, stack) for op, dtype in pairs)
+        self.forms.update(frozenset[FormKey]().union(*(run.forms for run in found.runs.values())))
         if time.monotonic() - self.told_at > TELL_SECONDS:
             self._tell()
 
     def _tell(self) -> None:
-        self._say("counts", self.cases, self.refused, dict(self.coverage), dict(self.again))
+        self._say("counts", self.cases, self.refused, dict(self.coverage), dict(self.again), dict(self.forms))
         self.cases, self.refused, self.told_at = 0, 0, time.monotonic()
         self.coverage.clear()
+        self.forms.clear()
         self.again.clear()
 
     def _say(self, *message: Any) -> None:

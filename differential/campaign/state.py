@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...formats.documents import json_of
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from .cause import Cause
-from .coverage import Key
+from .coverage import FormKey, Key
 
 STATE_FILE = "campaign.json"
 SCHEMA = 1
@@ -33,8 +34,9 @@ class Known:
 class State:
     """seconds: of all runs of the campaign together; rounds: the next round of each process.
 
-    unrepeated: blobs of tasks that ended a process once, and not when they were run again. options: of what is drawn,
-    as the command line has them; None in files that say nothing of them.
+    unrepeated: blobs of tasks that ended a process once, and not when they were run again. undecided: blobs of tasks
+    whose results differ, where there was no time to find out whether the float rules permit it.
+    options: of what is drawn, as the command line has them; None in files that say nothing of them.
     """
 
     seed: int
@@ -46,6 +48,8 @@ class State:
     causes: list[Known] = field(default_factory=list)
     unrepeated: list[str] = field(default_factory=list)
     options: dict[str, Any] | None = None
+    undecided: list[str] = field(default_factory=list)
+    forms: Counter[FormKey] = field(default_factory=Counter)
 
     @property
     def rate(self) -> float:
@@ -91,7 +95,9 @@ class State:
                 for known in self.causes
             ],
             "unrepeated": self.unrepeated,
+            "undecided": self.undecided,
             "coverage": [[*key, count] for key, count in sorted(self.coverage.items())],
+            "forms": [[*key, count] for key, count in sorted(self.forms.items())],
         }
 
     def save(self, folder: Path) -> None:
@@ -102,7 +108,7 @@ def read_state(folder: Path) -> State:
     """The state of the campaign in a folder. Raises InputError if there is none, or it is damaged."""
     file = folder / STATE_FILE
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json_of(file.read_text(encoding="utf-8"))
         if found["schema"] != SCHEMA:
             raise InputError(
                 f"{file}: schema {found['schema']}, not {SCHEMA}", remedy="begin a campaign in a new folder"
@@ -123,6 +129,8 @@ def read_state(folder: Path) -> State:
             ],
             [str(blob) for blob in found["unrepeated"]],
             dict(found["options"]) if found.get("options") is not None else None,
+            [str(blob) for blob in found.get("undecided", ())],
+            Counter({(str(stack), str(form)): int(n) for stack, form, n in found.get("forms", ())}),
         )
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}", remedy="leave out --resume to begin a campaign") from None

@@ -13,13 +13,16 @@ from ..generate.corpus import draw_edited, read_corpus
 from ..generate.module import Case, draw_case
 from ..generate.program import UNCOUNTED, Limits
 from ..generate.source import Recorded, Source, blob_of, choices_of
+from ..permitted import BUDGET
 from ..setting import Setting
 
 KIND = "t"
 """The letter of blobs of tasks."""
 
-MIXED_PERCENT, GUARDED_PERCENT, COMPILED_PERCENT = 25, 15, 10
-"""Tasks that also run a mixture of stacks; whose kernels run between guard bytes; with a compiled host program."""
+MIXED_PERCENT, CHECKED_PERCENT, COMPILED_PERCENT = 25, 25, 10
+"""Tasks that also run a mixture of stacks; whose kernels run in the checking mode, with junk around their arguments;
+with a compiled host program.
+"""
 
 CORPUS_PERCENT = 40
 """Tasks that edit a module of the corpus, where there is one."""
@@ -33,14 +36,17 @@ promise to the optimiser (no aliases, no overflow).
 @dataclass(frozen=True)
 class Orders:
     """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: percentage of
-    tasks whose code LLVM optimises. corpus: a folder of modules to edit.
+    tasks whose code LLVM optimises; checked: of those whose kernels run in the
+    checking mode. corpus: a folder of modules to edit. budget: as of Setting.
     """
 
     limits: Limits = field(default_factory=Limits)
     stacks: tuple[str, ...] = ("evaluator", "legacy", "mlir")
     mixed: bool = True
     optimized: int = OPTIMIZED_PERCENT
+    checked: int = CHECKED_PERCENT
     corpus: str | None = None
+    budget: float = BUDGET
 
 
 @dataclass(frozen=True)
@@ -63,10 +69,10 @@ def draw_task(source: Source, orders: Orders) -> Task:
     if orders.mixed and all(name in stacks for name in STACK_NAMES) and source.chance(MIXED_PERCENT):
         flags = mixture(source, case.module)
         stacks = (*stacks, flags) if flags not in stacks else stacks
-    guarded = source.chance(GUARDED_PERCENT)
+    checked = source.chance(orders.checked)
     kind = HostProgramKind.COMPILED if source.chance(COMPILED_PERCENT) else HostProgramKind.AUTO
     fast = source.chance(100 - orders.optimized)
-    setting = Setting(cache=False, red_zones=guarded, host_program=kind, optimized=not fast)
+    setting = Setting(cache=False, memory=checked, host_program=kind, optimized=not fast, budget=orders.budget)
     return Task(case, stacks, setting, blob_of(KIND, source.drawn))
 
 

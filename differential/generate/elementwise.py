@@ -72,11 +72,16 @@ def arithmetic(body: Body, op: Op) -> Value:
     """add, subtract, multiply: exact where both are integers and the result is small enough for its type."""
     v = body.operand(lambda v: v.smooth, types_of(op))
     w = body.like(v, lambda w: w.smooth)
+    return body.add(op, _pair(body, v, w), **arithmetic_known(op, v, w))
+
+
+def arithmetic_known(op: Op, v: Value, w: Value) -> dict[str, Any]:
+    """What is known of v + w, v − w or v · w, as arguments of Body.add."""
     if not continuous(v.dtype):
-        return body.add(op, _pair(body, v, w))
+        return {}
     most = v.most + w.most if op is not Op.MULTIPLY else v.most * w.most * (2 if v.dtype.is_complex else 1)
     whole = v.whole and w.whole and most <= capacity(v.dtype)
-    return body.add(op, _pair(body, v, w), exact=whole, whole=whole, most=math.inf if math.isnan(most) else most)
+    return {"exact": whole, "whole": whole, "most": math.inf if math.isnan(most) else most}
 
 
 def _divide(body: Body, op: Op) -> Value:

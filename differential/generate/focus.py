@@ -40,6 +40,8 @@ MOVING = (*PLACING, Op.RESHAPE, Op.BROADCAST)
 TURNING = (Op.TRANSPOSE, Op.RESHAPE, Op.REVERSE)
 PLACED = (Op.DYNAMIC_SLICE, Op.DYNAMIC_UPDATE_SLICE, Op.GATHER, Op.SCATTER, Op.SORT)
 FOLDING = (Op.REDUCE, Op.REDUCE_WINDOW, Op.DOT, Op.CONVOLUTION)
+WINDOWED = (Op.REDUCE_WINDOW, Op.SELECT_AND_SCATTER)
+FEEDING = (Op.GATHER, Op.DOT, Op.CONCATENATE, Op.DYNAMIC_SLICE, Op.PAD, Op.CONVOLUTION, Op.ADD, Op.ABS)
 COMPUTING = (Op.NEGATE, Op.ABS, Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.SELECT)
 BOUNDING = (Op.SIGN, Op.DIVIDE, Op.REMAINDER, Op.POWER, Op.MAXIMUM, Op.MINIMUM, Op.CLAMP)
 DECIDING = (Op.NOT, Op.COMPARE, Op.AND, Op.OR, Op.SELECT, Op.CONVERT)
@@ -61,6 +63,7 @@ READ_BY: tuple[tuple[int, tuple[Op, ...], tuple[Op, ...]], ...] = (
     (4, MOVING, MOVING),
     (3, MOVING, (*PLACED, *FOLDING)),
     (2, TURNING, FOLDING),
+    (3, FEEDING, WINDOWED),
     (4, COMPUTING, COMPUTING),
     (5, COMPUTING, BOUNDING),
     (3, SPLAT, BY_NUMBERS),
@@ -82,6 +85,8 @@ def draw_focus(source: Source, limits: Limits) -> Focus:
     single = _single(limits)
     if _pairs(limits) and kind >= 100 - PAIR_PERCENT:
         return draw_pair(source, limits)
+    if limits.focus is not None and single:
+        return (source.choice(single),)
     return (source.choice(single),) if single and kind >= 100 - PAIR_PERCENT - ONE_PERCENT else ()
 
 
@@ -95,7 +100,11 @@ def draw_pair(source: Source, limits: Limits) -> Focus:
 
 @cache
 def _single(limits: Limits) -> tuple[Op, ...]:
-    return tuple(op for op in drawable(limits) if OPSET[op].family not in UNFOCUSED)
+    return tuple(op for op in drawable(limits) if OPSET[op].family not in UNFOCUSED and _is_wanted(limits, op))
+
+
+def _is_wanted(limits: Limits, *ops: Op) -> bool:
+    return limits.focus is None or not limits.focus.isdisjoint(ops)
 
 
 @cache
@@ -103,7 +112,8 @@ def _pairs(limits: Limits) -> tuple[tuple[Focus, ...], ...]:
     """Pairs by their group, each group as often as its weight says."""
     allowed = frozenset((*drawable(limits), *SPLAT))
     groups = [
-        [tuple((a, b) for a in first for b in last if {a, b} <= allowed)] * weight for weight, first, last in READ_BY
+        [tuple((a, b) for a in first for b in last if {a, b} <= allowed and _is_wanted(limits, a, b))] * weight
+        for weight, first, last in READ_BY
     ]
     return tuple(pairs for group in groups for pairs in group if pairs)
 

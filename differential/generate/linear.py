@@ -1,31 +1,20 @@
-"""Draws products, convolutions, transforms, solvers and batch norms."""
+"""Draws products, transforms, solvers and batch norms."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...hlo.attributes import ConvolutionDims, Window
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, tuple_shape
+from .convolutions import convolution
 from .program import MOST_RANK, Body
-from .regions import window_dim
-from .values import COMPLEX, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous
+from .values import COMPLEX, MULTIPLIED, Value, summed_known
 
 D = DType
-MULTIPLIED = (*FLOATS, *(d for d in (*SIGNED, *UNSIGNED) if d.bits >= 8), *COMPLEX)
 TRANSFORMED = (D.F32, D.F64, *COMPLEX)
 SOLVED = (D.F32, D.F64)
-
-
-def _summed(v: Value, w: Value, count: int) -> dict[str, Any]:
-    """What is known of sums of `count` products, as arguments of Body.add."""
-    if not continuous(v.dtype):
-        return {}
-    most = count * v.most * w.most * (2 if v.dtype.is_complex else 1) if count else 0.0
-    whole = v.whole and w.whole and most <= capacity(v.dtype)
-    return {"exact": whole, "whole": whole, "most": math.inf if math.isnan(most) else most}
 
 
 ROWS, COLUMNS, DEPTHS = (8, 4, 5, 17, 33), (17, 16, 33, 40, 65), (16, 17, 33, 48, 65, 130, 259)
@@ -66,7 +55,7 @@ def _tiled_dot(body: Body) -> Value:
         Op.DOT,
         [v, w],
         Shape(dtype, (*batch, rows, columns)),
-        **_summed(v, w, depth),
+        **summed_known(v, w, depth),
         lhs_batch_dims=tuple(range(first)),
         lhs_contracting_dims=(first + (not turned[0]),),
         rhs_batch_dims=tuple(range(first)),
@@ -95,7 +84,7 @@ def _dot(body: Body, v: Value) -> Value | None:
         Op.DOT,
         [v, w],
         Shape(v.dtype, dims),
-        **_summed(v, w, math.prod(size["c"])),
+        **summed_known(v, w, math.prod(size["c"])),
         lhs_batch_dims=tuple(batch),
         lhs_contracting_dims=tuple(contract),
         rhs_batch_dims=tuple(at["b", n] for n in range(len(batch))),
@@ -115,7 +104,7 @@ def ragged_dot(body: Body, op: Op) -> Value:
         op,
         [v, w, sizes],
         Shape(v.dtype, (v.dims[0], out)),
-        **_summed(v, w, v.dims[1]),
+        **summed_known(v, w, v.dims[1]),
         lhs_contracting_dims=(1,),
         rhs_contracting_dims=(1,),
         lhs_ragged_dims=(0,),
@@ -136,50 +125,6 @@ def scaled_dot(body: Body, op: Op) -> Value:
     )
 
 
-def convolution(body: Body, op: Op) -> Value | None:
-    """Any number of spatial dimensions, roles in any order, groups, dilations, reversal."""
-    v = body.operand(lambda v: v.smooth and 2 <= len(v.dims) <= 5 and 0 < v.size <= 600, MULTIPLIED)
-    if not 2 <= len(v.dims) <= 5:
-        return None
-    draw, count = body.source, len(v.dims) - 2
-    left = draw.sample(range(count + 2), count + 2)  # left[0]: the batch, left[1]: the features
-    rows = [window_dim(body, v.dims[d]) for d in left[2:]]
-    batch, features = v.dims[left[0]], v.dims[left[1]]
-    groups = draw.choice([g for g in (1, 2, 3) if features % g == 0])
-    batches = draw.choice([g for g in (1, 2, 3) if batch % g == 0]) if groups == 1 else 1
-    outs = draw.choice((2, 1, 3)) * groups * batches
-    inner = (features // groups, outs, *(w.size for w, _ in rows))
-    outer = (batch // batches, outs, *(n for _, n in rows))
-    right, result = (draw.sample(range(count + 2), count + 2) for _ in range(2))
-    kernel = body.of(v.dtype, _placed(inner, right), lambda w: w.smooth)
-    if math.prod(outer) > 2000:
-        return None
-    extra: dict[str, Any] = {"window": Window(tuple(w for w, _ in rows))} if rows else {}
-    terms = (features // groups) * math.prod(w.size for w, _ in rows)
-    return body.add(
-        op,
-        [v, kernel],
-        Shape(v.dtype, _placed(outer, result)),
-        **_summed(v, kernel, terms),
-        **extra,
-        dim_labels=ConvolutionDims(
-            *(left[0], left[1], tuple(left[2:])),
-            *(right[0], right[1], tuple(right[2:])),
-            *(result[0], result[1], tuple(result[2:])),
-        ),
-        feature_group_count=groups,
-        batch_group_count=batches,
-    )
-
-
-def _placed(sizes: tuple[int, ...], places: list[int]) -> tuple[int, ...]:
-    """The sizes of roles, in the order of dimensions. places: of each role."""
-    found = [0] * len(sizes)
-    for size, place in zip(sizes, places, strict=True):
-        found[place] = size
-    return tuple(found)
-
-
 def fft(body: Body, op: Op) -> Value:
     v = body.operand(lambda v: v.most <= 4 and bool(v.dims) and 0 < v.size <= 1000, TRANSFORMED)
     if not v.dims:
@@ -197,7 +142,7 @@ def _definite(body: Body, dtype: DType, n: int) -> Value:
     small = body.of(dtype, (n, n), lambda w: w.most <= 4)
     square = body.add(
         *(Op.DOT, [small, small], Shape(dtype, (n, n))),
-        **_summed(small, small, n),
+        **summed_known(small, small, n),
         lhs_contracting_dims=(1,),
         rhs_contracting_dims=(1,),
     )

@@ -40,7 +40,8 @@ class Limits:
 
     ops: the opcodes that may be drawn; None means all of the generator's table. dtypes: element types, besides those
     that an op needs (pred and s32). starts: whether sums may begin with other numbers than their identity, which XLA
-    counts more than once where it cuts a sum into parts.
+    counts more than once where it cuts a sum into parts. focus: opcodes of which each program has one at least; None:
+    programs are drawn for any.
     """
 
     instructions: int = 10
@@ -48,6 +49,7 @@ class Limits:
     ops: frozenset[Op] | None = None
     dtypes: tuple[DType, ...] = DRAWN
     starts: bool = True
+    focus: frozenset[Op] | None = None
 
 
 class Program:
@@ -267,7 +269,7 @@ class Body:
         if self.room and kind < 2:
             return self.parameter(dtype, dims)
         if kind == 2 and dims and dtype is not DType.PRED:
-            most = max(dims) - 1
+            most = max(*dims, 1) - 1
             top = capacity(dtype) if continuous(dtype) else limits(dtype)[1]
             axis = self.source.integer(0, len(dims) - 1)
             return self.add(Op.IOTA, (), Shape(dtype, dims), whole=most <= top, most=most, iota_dimension=axis)

@@ -1,22 +1,21 @@
-"""Draws ops that apply a computation of scalars: reduce, reduce-window, select-and-scatter, sort, map, scan, topk."""
+"""Draws ops that apply a computation of scalars: reduce, sort, map, scan, topk; windows.py draws those of windows."""
 
 from __future__ import annotations
 
 import math
 
-from ...hlo.attributes import Window, WindowDim
 from ...hlo.dtypes import DType
-from ...hlo.ir import Instruction
+from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from .elementwise import without_nan
-from .folds import argmax_region, fold_ops, folded_known, identity, order_region, region_of
+from .folds import argmax_region, fold_ops, folded_known, identity, region_of
 from .inputs import LONG_KINDS
 from .program import LONG, MOST_ELEMENTS, Body
+from .sorts import sort
 from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous, limits
 
 ORDERED = (*FLOATS, *SIGNED, *UNSIGNED)
-SUMMED = tuple(d for d in DRAWN if not d.is_complex)
 
 
 IN_ORDER = 32
@@ -26,7 +25,7 @@ IN_ORDER = 32
 LARGE_START = 4096
 
 
-def _start(body: Body, op: Op, dtype: DType) -> Value:
+def start_of(body: Body, op: Op, dtype: DType) -> Value:
     """The number that a reduction begins with: its identity, or another one, which counts once.
 
     The large one is more than what the orders of a long sum may differ by.
@@ -63,7 +62,7 @@ def _reduced(body: Body, v: Value, fold: Op) -> Value:
 def _folded(body: Body, v: Value, fold: Op, over: tuple[int, ...]) -> Value:
     left = tuple(n for d, n in enumerate(v.dims) if d not in over)
     count = math.prod(v.dims[d] for d in over)
-    start = _start(body, fold, v.dtype)
+    start = start_of(body, fold, v.dtype)
     known = folded_known(fold, (v, start), count + 1)
     region = region_of(body, fold, v.dtype)
     return body.add(Op.REDUCE, [v, start], Shape(v.dtype, left), **known, dimensions=over, to_apply=region)
@@ -93,22 +92,27 @@ def _long(body: Body) -> Value:
     over = (max(range(len(dims)), key=dims.__getitem__),)
     left = tuple(n for d, n in enumerate(dims) if d not in over)
     region = region_of(body, Op.ADD, dtype)
-    start = _start(body, Op.ADD, dtype)
+    start = start_of(body, Op.ADD, dtype)
     known = folded_known(Op.ADD, (v, start), dims[over[0]] + 1)
     return body.add(Op.REDUCE, [v, start], Shape(dtype, left), **known, dimensions=over, to_apply=region)
+
+
+def chain_region(body: Body, dtype: DType) -> Computation:
+    """The computation 2·a + b, whose folds have one order."""
+    scalar = array(dtype)
+
+    def build(inner: Body) -> Instruction:
+        a, b = inner.instructions
+        return inner.instruction(Op.ADD, (inner.instruction(Op.ADD, (a, a), scalar), b), scalar)
+
+    return body.program.region(f"chain_{dtype.value}", (scalar, scalar), build)
 
 
 def _in_order(body: Body) -> Value:
     """A fold along one dimension that is neither commutative nor associative: all stacks fold from the first on."""
     v = body.operand(lambda v: any(n <= IN_ORDER for n in v.dims), (*SIGNED, *UNSIGNED))
     short = [d for d, n in enumerate(v.dims) if n <= IN_ORDER]
-    axis, scalar = body.source.choice(short), array(v.dtype)
-
-    def build(inner: Body) -> Instruction:
-        a, b = inner.instructions
-        return inner.instruction(Op.ADD, (inner.instruction(Op.ADD, (a, a), scalar), b), scalar)
-
-    region = body.program.region(f"chain_{v.dtype.value}", (scalar, scalar), build)
+    axis, region = body.source.choice(short), chain_region(body, v.dtype)
     left = tuple(n for d, n in enumerate(v.dims) if d != axis)
     start = body.scalar(v.dtype)
     return body.add(Op.REDUCE, [v, start], Shape(v.dtype, left), dimensions=(axis,), to_apply=region)
@@ -154,75 +158,6 @@ def _several(body: Body) -> Value:
     return body.parts(made, [total, largest])[0]
 
 
-# windows
-
-
-def window_dim(body: Body, n: int, *, plain: bool = False) -> tuple[WindowDim, int]:
-    """One dimension of a window over n elements, and its number of positions. plain: without padding and dilation."""
-    draw = body.source
-    size, stride = draw.integer(1, 3), draw.integer(1, 2)
-    if plain:
-        size = max(1, min(size, n))
-        return WindowDim(size, stride), (n - size) // stride + 1 if n >= size else 0
-    holes, spread = draw.choice((1, 1, 2)), draw.choice((1, 1, 2))
-    low, high = draw.choice((0, 1, 2, -1)), draw.choice((0, 1, 2, -1))
-    padded = (n - 1) * holes + 1 + low + high if n else low + high
-    reach = (size - 1) * spread + 1
-    count = 0 if padded < reach else (padded - reach) // stride + 1
-    return WindowDim(size, stride, low, high, holes, spread, draw.chance(20)), count
-
-
-def _cumulative(body: Body, dims: tuple[int, ...]) -> tuple[WindowDim, ...]:
-    """A window over all that is before each element, or behind it, along one dimension."""
-    axis = body.source.integer(0, len(dims) - 1)
-    n, front = dims[axis], body.source.chance(70)
-    along = WindowDim(max(n, 1), 1, n - 1 if front and n else 0, 0 if front or not n else n - 1)
-    return tuple(along if d == axis else WindowDim(1) for d in range(len(dims)))
-
-
-def reduce_window(body: Body, op: Op) -> Value | None:
-    v = body.operand(lambda v: v.smooth and bool(v.dims) and v.size <= 500, SUMMED)
-    fold = body.source.choice(fold_ops(v.dtype, v.most))
-    if body.source.chance(30) and v.size:
-        window, dims = _cumulative(body, v.dims), v.dims
-    else:
-        rows = [window_dim(body, n) for n in v.dims]
-        window, dims = tuple(w for w, _ in rows), tuple(n for _, n in rows)
-    if math.prod(dims) > 1500:
-        return None
-    start = (
-        _start(body, fold, v.dtype)
-        if fold in (Op.MAXIMUM, Op.MINIMUM)
-        else body.scalar(v.dtype, identity(fold, v.dtype))
-    )
-    known = folded_known(fold, (v, start), math.prod(w.size for w in window))
-    region = region_of(body, fold, v.dtype)
-    shape = Shape(v.dtype, dims)
-    return body.add(op, [v, start], shape, **known, window=Window(window), to_apply=region)
-
-
-def select_and_scatter(body: Body, op: Op) -> Value:
-    kinds = (*FLOATS, *SIGNED, *UNSIGNED)
-    v = body.operand(lambda v: v.whole and bool(v.dims) and v.size <= 300, kinds)
-    rows = [window_dim(body, n, plain=True) for n in v.dims]
-    source = body.of(v.dtype, [n for _, n in rows], lambda w: w.smooth)
-    scalar = array(v.dtype)
-
-    def build(inner: Body) -> Instruction:
-        return inner.instruction(Op.COMPARE, inner.instructions[:2], array(DType.PRED), direction="GE")
-
-    chosen = body.program.region(f"ge_{v.dtype.value}", (scalar, scalar), build)
-    return body.add(
-        op,
-        [v, source, body.scalar(v.dtype, 0)],
-        v.instruction.shape.without_layout(),
-        **folded_known(Op.ADD, (source,), max(source.size, 1)),
-        window=Window(tuple(w for w, _ in rows)),
-        select=chosen,
-        scatter=region_of(body, Op.ADD, v.dtype),
-    )
-
-
 # order
 
 
@@ -231,26 +166,6 @@ def _plain(body: Body, v: Value) -> Value:
     if v.instruction.shape.layout is None:
         return v
     return body.moved_copy(v)
-
-
-def sort(body: Body, op: Op) -> Value:
-    """A sort of one array, or a stable one of two by the first of them."""
-    v = body.operand(lambda v: v.exact and bool(v.dims), ORDERED)
-    axis, direction = body.source.integer(0, len(v.dims) - 1), body.source.choice(("LT", "GT"))
-    v = _plain(body, without_nan(body, v))
-    kind = "TOTALORDER" if v.dtype.is_float else None
-    if body.source.chance(40):
-        region = order_region(body, (v.dtype,), direction, kind)
-        stable = {"is_stable": True} if body.source.chance(50) else {}
-        return body.moved(op, [v], v.instruction.shape, dimensions=(axis,), to_apply=region, **stable)
-    others = [w for w in body.values if w.dims == v.dims]
-    w = _plain(body, body.source.choice(others))
-    region = order_region(body, (v.dtype, w.dtype), direction, kind)
-    shape = tuple_shape(v.instruction.shape, w.instruction.shape)
-    made = body.instruction(
-        op, (v.instruction, w.instruction), shape, dimensions=(axis,), is_stable=True, to_apply=region
-    )
-    return body.parts(made, [v, w])[0]
 
 
 def topk(body: Body, op: Op) -> Value:
@@ -312,8 +227,6 @@ def scan(body: Body, op: Op) -> Value:
 
 REGION_RULES = {
     Op.REDUCE: reduce,
-    Op.REDUCE_WINDOW: reduce_window,
-    Op.SELECT_AND_SCATTER: select_and_scatter,
     Op.SORT: sort,
     Op.TOPK: topk,
     Op.MAP: map_,

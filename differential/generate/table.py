@@ -19,6 +19,7 @@ from .program import Body, Limits
 from .regions import REGION_RULES
 from .source import Source
 from .values import Value
+from .windows import WINDOW_RULES
 
 Rule = Callable[[Body, Op], Value | None]
 """Adds an instruction of the opcode, with what it needs. None: nothing fits it here."""
@@ -112,6 +113,7 @@ GROW: dict[Op, Rule] = {
     Op.SET_DIMENSION_SIZE: control.set_dimension_size,
     Op.DYNAMIC_RESHAPE: control.dynamic_reshape,
     **REGION_RULES,
+    **WINDOW_RULES,
     **LINEAR_RULES,
     Op.CALL: control.called(grow),
     Op.FUSION: control.called(grow),

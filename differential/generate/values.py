@@ -31,6 +31,9 @@ DRAWN = (*FLOATS, D.PRED, *SIGNED, *UNSIGNED, *COMPLEX, *NARROW)
 GROUPS = ((D.F32, D.F64), (D.BF16, D.F16), (D.PRED, *SIGNED, *UNSIGNED), COMPLEX, NARROW)
 """All of these types, those together that stacks compute alike."""
 
+MULTIPLIED = (*FLOATS, *(d for d in (*SIGNED, *UNSIGNED) if d.bits >= 8), *COMPLEX)
+"""Those of products and convolutions."""
+
 INDICES = (D.S32, D.S64, D.U32, D.U8, D.S8, D.S16, D.U64)
 
 TAME = 64.0
@@ -76,6 +79,15 @@ def joined_known(values: Sequence[Value]) -> dict[str, Any]:
     """What is known of a value whose elements are from several, as arguments of Body.add."""
     exact, whole = all(v.exact for v in values), all(v.whole for v in values)
     return {"exact": exact, "whole": whole, "most": max(v.most for v in values)}
+
+
+def summed_known(v: Value, w: Value, count: int, dtype: DType | None = None) -> dict[str, Any]:
+    """What is known of sums of `count` products, as arguments of Body.add. dtype: of the sums, if not that of v."""
+    if not continuous(v.dtype):
+        return {}
+    most = count * v.most * w.most * (2 if v.dtype.is_complex else 1) if count else 0.0
+    whole = v.whole and w.whole and most <= capacity(dtype or v.dtype)
+    return {"exact": whole, "whole": whole, "most": math.inf if math.isnan(most) else most}
 
 
 def continuous(dtype: DType) -> bool:

@@ -174,6 +174,14 @@ LEGACY: tuple[Fault, ...] = (
         ],
     ),
     Fault(
+        "legacy-pool-row-of-padding",
+        "bounds",
+        "a row of a pool is copied, and not joined, where some windows have no row",
+        _LEGACY,
+        ("reduce-window",),
+        [Edit("legacy.windows", "Axis.meets_one", " and self.inside() == (0, self.count)", "")],
+    ),
+    Fault(
         "legacy-convolution-group-stride",
         "index",
         "the kernels of a group begin after as many features as the input has",

@@ -249,6 +249,14 @@ MLIR: tuple[Fault, ...] = (
         [Edit("mlir_emitters.windows", "Sliding.element", "b.mul(tap, self.spread)", "tap")],
     ),
     Fault(
+        "mlir-pool-row-of-padding",
+        "bounds",
+        "a row of a pool is copied, and not joined, where some windows have no row",
+        _MLIR,
+        ("reduce-window",),
+        [Edit("mlir_emitters.windows", "Sliding.single", " and len(self.covered()) == self.result", "")],
+    ),
+    Fault(
         "mlir-long-sum-without-start",
         "special case",
         "a long sum leaves out the initial value",

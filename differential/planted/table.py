@@ -10,12 +10,13 @@ from ..fake_inputs import fake_inputs
 from ..finding import Finding
 from .fault import Fault
 from .legacy_slips import LEGACY
+from .memory_slips import MEMORY
 from .mlir_slips import MLIR
 from .shared import SHARED
 from .shared_slips import SLIPS
 from .stacks import STACKS
 
-FAULTS: dict[str, Fault] = {fault.name: fault for fault in (*STACKS, *LEGACY, *MLIR, *SHARED, *SLIPS)}
+FAULTS: dict[str, Fault] = {fault.name: fault for fault in (*STACKS, *LEGACY, *MLIR, *SHARED, *SLIPS, *MEMORY)}
 
 
 def plant(name: str) -> None:

@@ -1,4 +1,5 @@
-"""The float environment of XLA:CPU: subnormal operands and results of f32 and f64 arithmetic count as zero.
+"""The float environment of XLA:CPU: arithmetic rounds to nearest, whatever the caller's mode is, and subnormal operands
+and results of f32 and f64 count as zero.
 
 glibc's fenv_t contains the control register of the vector unit, so fesetenv changes the mode of NumPy's arithmetic.
 Some special functions ignore the mode; they flush by comparison (rounding.py). On a machine whose fenv_t is not in
@@ -15,15 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-# machine -> (index of the 32-bit word in fenv_t, bits that flush operands and results)
-_CONTROL = {"x86_64": (7, 0x8040), "aarch64": (0, 1 << 24)}
+# machine -> (the 32-bit word of fenv_t that is the control register, its value, bits that flush operands and results)
+_CONTROL = {"x86_64": (7, 0x1F80, 0x8040), "aarch64": (0, 0, 1 << 24)}
 
 _STATE = threading.local()
 
 
 def is_flushing() -> bool:
     """Whether this thread is inside `flushing_subnormals`."""
-    return getattr(_STATE, "flushing", False)
+    return getattr(_STATE, "flushing", None) is True
 
 
 @cache
@@ -34,7 +35,7 @@ def _libm() -> ctypes.CDLL:
 @contextmanager
 def flushing_subnormals(enabled: bool = True) -> Iterator[None]:
     """Flush subnormals to zero in this thread inside the block, or keep them there, whatever holds around it."""
-    before = is_flushing()
+    before = getattr(_STATE, "flushing", None)
     _STATE.flushing = enabled
     try:
         with _control_register(enabled, before):
@@ -44,17 +45,17 @@ def flushing_subnormals(enabled: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def _control_register(enabled: bool, before_it: bool) -> Iterator[None]:
-    word_and_bits = _CONTROL.get(platform.machine())
-    if enabled is before_it or word_and_bits is None or not sys.platform.startswith("linux"):
+def _control_register(enabled: bool, before_it: bool | None) -> Iterator[None]:
+    known = _CONTROL.get(platform.machine())
+    if enabled is before_it or known is None or not sys.platform.startswith("linux"):
         yield
         return
     libm = _libm()
-    word, bits = word_and_bits
+    word, usual, bits = known
     before, inside = (ctypes.c_uint32 * 16)(), (ctypes.c_uint32 * 16)()
     libm.fegetenv(before)
     ctypes.memmove(inside, before, ctypes.sizeof(before))
-    inside[word] = inside[word] | bits if enabled else inside[word] & ~bits
+    inside[word] = usual | bits if enabled else usual
     libm.fesetenv(inside)
     try:
         yield

@@ -186,16 +186,21 @@ def _tap(w: WindowDim, position: int, count: int) -> slice:
 
 
 def reduce_window(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
-    """N arrays and N init values, reduced over each window position; elements of a window are combined row-major."""
+    """N arrays and N init values, reduced over each window position; elements of a window are combined row-major, long
+    sums and products in a wider type.
+    """
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))
+    dtype, wide = arrays[0].dtype, _wide_type(region, math.prod(w.size for w in window.dims)) if count == 1 else None
+    if wide is not None:
+        arrays, inits = (arrays[0].astype(wide),), (inits[0].astype(wide),)
     padding = dilated_padding(window)
     padded = [pad_array(x, init, padding) for x, init in zip(arrays, inits, strict=True)]
     holes = any(p.low or p.high or p.interior for p in padding)
     real = pad_array(np.ones(arrays[0].shape, bool), np.array(False), padding) if holes else None
     counts = window_counts(window, arrays[0].shape)
-    ufunc = single_ufunc(region) if count == 1 else None
+    ufunc = None if count > 1 else single_ufunc(region) if wide is None else narrow_ufunc(region)
     results: list[Array] = [np.broadcast_to(init, counts) for init in inits]
     for _, where in taps(window, counts):
         met = [x[where] for x in padded]
@@ -208,8 +213,20 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
         results = (
             combined if real is None else [np.where(real[where], c, r) for c, r in zip(combined, results, strict=True)]
         )
-    leaves = tuple(np.broadcast_to(r, counts) for r in results)
+    leaves = tuple(np.broadcast_to(r if wide is None else r.astype(dtype), counts) for r in results)
     return leaves if instruction.shape.is_tuple else leaves[0]
+
+
+def _wide_type(region: Computation, length: int) -> type[np.number] | None:
+    """The type in which a fold of so many elements is computed, and rounded once, if it is a long sum or product; the
+    limits are those of `reduce`.
+    """
+    if narrow_ufunc(region) not in (np.add, np.multiply):
+        return None
+    dtype = region.root.shape.dtype
+    if length <= (NARROW_LIMIT if dtype.is_float and dtype.bits <= 16 else SEQUENTIAL_LIMIT):
+        return None
+    return np.complex128 if dtype.is_complex else np.float64 if dtype.is_float else None
 
 
 def select_and_scatter(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:

@@ -21,7 +21,9 @@ class SortedPart:
 
 
 def part_of_sort(i: Instruction) -> SortedPart | None:
-    """The part that a slice takes of a sort, or of a fusion whose root is a sort; None for other instructions."""
+    """The part that a slice takes of all rows of a sort, or of a fusion whose root is a sort; None for other
+    instructions, and for a slice that leaves out some rows.
+    """
     if i.opcode is not Op.SLICE or i.shape.size == 0:
         return None
     source, number = i.operands[0], 0
@@ -30,9 +32,10 @@ def part_of_sort(i: Instruction) -> SortedPart | None:
     sort = sort_of(source)
     if sort is None or i.shape.minor_to_major != i.operands[0].shape.minor_to_major:
         return None
-    bounds, dims, dimension = i.attributes["slice"], i.operands[0].shape.dims, sort.dimensions[0]
-    whole = all((b.start, b.limit) == (0, dims[d]) for d, b in enumerate(bounds) if d != dimension)
-    return SortedPart(source, number, bounds[dimension].start) if whole and bounds[dimension].stride == 1 else None
+    dims, dimension = i.operands[0].shape.dims, sort.dimensions[0]
+    along = i.attributes["slice"][dimension]
+    whole = all(size == dims[d] for d, size in enumerate(i.shape.dims) if d != dimension)
+    return SortedPart(source, number, along.start) if whole and along.stride == 1 else None
 
 
 def sort_of(i: Instruction) -> Instruction | None:

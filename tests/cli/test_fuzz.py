@@ -24,7 +24,7 @@ from ..support.planted_tanh import plant
 SMALL = ["--profile", "ci", "--jobs", "1", "--ops", "tanh", "--dtypes", "f32", "--stacks", "evaluator,legacy"]
 
 SCALARS = {"folder", "seed", "cases", "refused", "seconds", "cases_per_second"}
-DOCUMENT, LISTS = {"schema", "version", "command", "status"}, {"findings", "unrepeated", "coverage"}
+DOCUMENT, LISTS = {"schema", "version", "command", "status"}, {"findings", "unrepeated", "undecided", "coverage"}
 
 
 def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsys):

@@ -10,9 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ...codegen import private
 from ...codegen.cache import HEADER, ObjectCache, cache_key
 from ...codegen.optimize import build_object
 from ...codegen.options import EmitOptions
+from ...codegen.private import UntrustedCache
 
 IR = "define void @f(ptr %x) {\n  store i32 7, ptr %x\n  ret void\n}\n"
 HOST = EmitOptions.host()
@@ -168,3 +170,57 @@ def test_a_limit_of_nothing_keeps_nothing(tmp_path):
     cache = ObjectCache(tmp_path, limit_bytes=0)
     good = build_object(IR, HOST, cache)
     assert entries(cache) == [] and build_object(IR, HOST, cache).data == good.data
+
+
+def test_folders_and_entries_are_for_this_user_alone(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = ObjectCache(tmp_path / "testbed" / "objects")
+        cache.write("ab12", b"code")
+    finally:
+        os.umask(before)
+    for path in (cache.path("ab12").parent, cache.directory, tmp_path / "testbed"):
+        assert path.stat().st_mode & 0o777 == 0o700
+    assert cache.path("ab12").stat().st_mode & 0o777 == 0o600
+    assert cache.read("ab12") == b"code"
+
+
+@pytest.mark.parametrize("which", ["entry", "folder", "cache"])
+@pytest.mark.parametrize("mode", [0o020, 0o002])
+def test_what_others_may_write_is_not_read(cache, which, mode):
+    cache.write("ab12", b"code")
+    path = cache.path("ab12")
+    chosen = {"entry": path, "folder": path.parent, "cache": cache.directory}[which]
+    chosen.chmod(chosen.stat().st_mode | mode)
+    with pytest.warns(UntrustedCache, match="may be written by others.*remove it") as said:
+        assert cache.read("ab12") is None
+    assert len(said) == 1 and str(chosen) in str(said[0].message)
+
+
+def test_an_entry_that_others_may_write_is_written_again(cache):
+    cache.write("ab12", b"code")
+    cache.path("ab12").chmod(0o666)
+    cache.write("ab12", b"code of mine")
+    assert cache.read("ab12") == b"code of mine"
+
+
+@pytest.mark.parametrize("which", ["entry", "folder", "cache"])
+def test_what_belongs_to_another_user_is_neither_read_nor_written(cache, which, monkeypatch):
+    cache.write("ab12", b"code")
+    path = cache.path("ab12")
+    chosen = {"entry": path, "folder": path.parent, "cache": cache.directory}[which].stat().st_ino
+    whose = private.why_untrusted
+    mine = os.geteuid()
+
+    def seen(status):
+        changed = list(status)
+        changed[4] = mine + 1 if status.st_ino == chosen else mine
+        return whose(os.stat_result(changed))
+
+    monkeypatch.setattr(private, "why_untrusted", seen)
+    with pytest.warns(UntrustedCache, match=f"belongs to user {mine + 1}"):
+        assert cache.read("ab12") is None
+    if which != "entry":
+        with pytest.warns(UntrustedCache):
+            cache.write("ab34", b"more")
+        assert not cache.path("ab34").exists()

@@ -31,7 +31,8 @@ def convolutions(draw) -> str:
     rank = draw(st.integers(0, 3))
     axes = [draw(spatial(6 if rank > 1 else 30)) for _ in range(rank)]
     features, batches = draw(st.sampled_from([(1, 1), (1, 1), (3, 1), (9, 1), (1, 2)]))
-    ins, outs, batch = draw(st.sampled_from([1, 2, 5])), draw(st.sampled_from([1, 2, 9])), draw(st.integers(1, 2))
+    ins, outs = draw(st.sampled_from([1, 2, 5, 16])), draw(st.sampled_from([1, 2, 9, 4, 8, 16, 32]))
+    batch = draw(st.integers(1, 2))
     places = [str(n) for n in range(rank)]
     orders = [draw(st.permutations(["b", "f", *places])), draw(st.permutations(["i", "o", *places]))]
     orders.append(draw(st.permutations(["b", "f", *places])))

@@ -103,7 +103,7 @@ def test_a_healthy_case_has_no_culprit():
 
 def test_no_pass_is_guilty_of_a_healthy_module():
     case = case_of_fault(FAULTS["pass-cse-blind-to-direction"])
-    assert guilty_change(case.module, case.inputs) is None
+    assert guilty_change(case.module, case.inputs, 20.0) is None
 
 
 @pytest.mark.parametrize("setting", [

@@ -156,7 +156,7 @@ def test_exact_values_are_what_is_known_of_them():
                 parts = np.concatenate([found.real.ravel(), found.imag.ravel()]).astype(np.float64)
                 assert np.all(parts == np.round(parts)) and np.all(np.abs(parts) <= most), (name, case.blob)
                 checked += 1
-    assert checked > 50
+    assert checked > 30
 
 
 def _known(case):

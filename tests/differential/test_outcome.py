@@ -62,7 +62,7 @@ def test_all_stacks_agree():
 ])  # fmt: skip
 def test_whom_a_difference_is_blamed_on(results, blamed, monkeypatch):
     # A wrong evaluator would forbid what is right: it is asked for what is permitted, too.
-    monkeypatch.setattr(Permitted, "forbids", lambda self, leaf, value, bound: np.ones(value.shape, bool))
+    monkeypatch.setattr(Permitted, "permits", lambda *_: False)
     found = judged(**results)
     assert found.kind is OutcomeKind.DIFFER and found.is_finding
     assert found.blamed == blamed
@@ -176,10 +176,20 @@ def test_xla_is_one_of_the_stacks():
     assert found.kind is OutcomeKind.AGREE and found.runs["xla"].kind is RunKind.RAN
 
 
-def test_a_program_whose_permitted_results_take_too_long_is_compared_by_its_bounds(monkeypatch):
+def test_what_takes_too_long_is_undecided_and_no_finding():
     x = [np.array([3e38, 3e38, -3e38, 1], np.float32)]
-    results = {"evaluator": np.float32(np.inf), "legacy": np.float32(3e38)}
-    assert judged(SUM, x, **results).kind is OutcomeKind.AGREE
-    monkeypatch.setattr(outcomes, "BUDGET", 0.0)
-    found = judged(SUM, x, **results)
-    assert found.kind is OutcomeKind.DIFFER and "not compared with what the float rules permit" in found.sentence
+    runs = {
+        "evaluator": Run(RunKind.RAN, (np.float32(np.inf),)),
+        "legacy": Run(RunKind.RAN, (np.float32(3e38),)),
+    }
+    assert concluded(SUM, x, runs).kind is OutcomeKind.AGREE
+    found = concluded(SUM, x, runs, budget=0.0)
+    assert found.kind is OutcomeKind.UNDECIDED and not found.is_finding and found.blamed == ()
+    assert "undecided: 1 of 1 results differ" in found.sentence and "--patience" in found.sentence
+
+
+def test_integers_are_decided_without_time():
+    module = parse_module("HloModule m\nENTRY e {\n  p = s32[2] parameter(0)\n  ROOT r = s32[2] negate(p)\n}\n")
+    x = np.array([1, 2], np.int32)
+    runs = {"evaluator": Run(RunKind.RAN, (-x,)), "legacy": Run(RunKind.RAN, (x,))}
+    assert concluded(module, [x], runs, budget=0.0).kind is OutcomeKind.DIFFER

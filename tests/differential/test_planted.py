@@ -30,6 +30,32 @@ def test_a_fault_shows_and_is_blamed_on_what_holds_it(fault):
     assert healthy.kind is OutcomeKind.AGREE
 
 
+OF_MEMORY = {
+    "legacy-reverse-from-before": "depends on the byte at offset -1 of argument 0 (f32[7], 28 bytes), which is outside",
+    "mlir-reverse-past-the-end": "depends on the byte at offset 28 of argument 0 (f32[7], 28 bytes), which is outside",
+    "legacy-last-column-unwritten": "element [0,5] of argument 1 (f32[5,6], 120 bytes) and 4 more elements not written",
+    "legacy-sort-last-run-unwritten": "depend on what was in argument 2 (scratch memory",
+    "mlir-sort-last-run-unwritten": "depend on what was in argument 2 (scratch memory",
+}
+
+
+@pytest.mark.parametrize("optimized", [True, False])
+@pytest.mark.parametrize("name", OF_MEMORY)
+def test_a_slip_with_memory_is_named_in_the_checking_mode(name, optimized):
+    fault = FAULTS[name]
+    case = case_of_fault(fault)
+    setting = Setting(cache=False, memory=True, optimized=optimized)
+    with planted(fault):
+        found = outcome(case.module, case.inputs, setting=setting)
+    assert (found.kind, found.blamed) == (OutcomeKind.CRASH, fault.blamed)
+    assert OF_MEMORY[name] in found.sentence
+    assert outcome(case.module, case.inputs, setting=setting).kind is OutcomeKind.AGREE
+
+
+def test_each_slip_with_memory_is_asked_for():
+    assert OF_MEMORY.keys() == {name for name, fault in FAULTS.items() if fault.family == "memory"}
+
+
 def test_faults_of_each_part_are_there():
     parts = {name.partition("-")[0] for name in FAULTS}
     assert len(FAULTS) >= 60 and parts == {"legacy", "mlir", "pass", "plan", "thunk", "host"}

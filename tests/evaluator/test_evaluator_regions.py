@@ -53,6 +53,18 @@ def test_long_sums_do_not_lose_precision():
     assert abs(float(run(body, x, computations=REGIONS)[0]) - x.astype(np.float64).sum()) < 2e-3
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_long_sums_of_windows_do_not_lose_precision(dtype: str):
+    """Each of 131 ones was lost beside a start of 2048."""
+    region = f"f {{ a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n  ROOT s = {dtype}[] add(a, b) }}\n"
+    body = f"""  o = {dtype}[] constant(1)
+  p = {dtype}[200] broadcast(o), dimensions={{}}
+  z = {dtype}[] constant(2048)
+  ROOT r = {dtype}[2] reduce-window(p, z), window={{size=131 stride=69}}, to_apply=f"""
+    (found,) = run(body, computations=region)
+    assert found.astype(np.float64).tolist() == [2180.0 if dtype == "f16" else 2176.0] * 2
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("dims", ["", "0"])
 def test_of_two_zeros_a_maximum_takes_the_positive_one(dtype, dims):

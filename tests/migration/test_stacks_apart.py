@@ -1,4 +1,5 @@
-"""No decision is shared between the Plan and LLVM IR text (docs/adr/0001): what both stacks import, which numbers.
+"""No decision is shared between the Plan and LLVM IR text (docs/adr/0001): what both stacks import, and which numbers
+of rooms above they read. Equal numbers in both stacks are no share: each stack has measured its own.
 
 Each table gives a reason a row; a row that no longer holds is an error, as is a share that no row permits.
 """
@@ -54,38 +55,6 @@ NUMBERS = {
     ("planning/scratch.py", "ON_STACK"): "a promise of the Plan: scratch memory that a request need not offer",
 }
 """Numbers of rooms above the fork that a stack reads."""
-
-EQUAL = {
-    ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
-    ("builder.py", 16): "turns of a loop around others that LLVM need not unroll: a fact about LLVM",
-    ("concatenate.py", 8): "interleaved stores that LLVM makes whole vectors of at most: a fact about LLVM",
-    ("concatenate.py", 32): "bytes of them, of which LLVM makes no scatters with AVX-512: measured in each",
-    ("convolution_depth.py", 8): "neighbours that fill a vector of f32 with AVX2: a fact about processors",
-    ("dot.py", 8): "products that fill a vector of f32 with AVX2: a fact about processors, and measured in each",
-    ("dot_pack.py", 2): "lines of a column that are fetched ahead: one is read at once, and the next may be late",
-    ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
-    (
-        "group_columns.py",
-        2,
-    ): "with one row for an item, its part is the row: nothing is shared, and the barrier is for nothing",
-    ("group_rows.py", 32): "the shortest row that a group computes: the items that NVIDIA's devices run together",
-    (
-        "loops.py",
-        8,
-    ): "rows that a loop across memory reads at once: streams that processors fetch; in legacy also a shortest run",
-    ("loops.py", 16): "iterations of a loop that LLVM unrolls completely: a fact about LLVM",
-    ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
-    (
-        "padded_rows.py",
-        16,
-    ): "elements of a row: as many vectors of code, measured in each; bytes in which AVX2 chooses lanes",
-    ("padded_rows.py", 4096): "elements of a result from which on its code is worth compiling: measured in each",
-    ("rows_abreast.py", 2): "vectors of a block: a chain of additions waits for itself, measured in each",
-    ("rows_abreast.py", 4): "numbers of 32 bits that change places within 128: a fact about processors",
-    ("reduce_window.py", 4): "running sums side by side: the latency of an addition in cycles, a fact about processors",
-    ("reduce_window.py", 64): "in legacy a block, in MLIR iterations that LLVM unrolls no more before it makes vectors",
-}
-"""(File, number): module-level numbers that stand in files of one name in both stacks."""
 
 ROOMS_ABOVE = ("hlo", "passes", "planning", "lhlo", "codegen", "formats")
 
@@ -220,12 +189,6 @@ def test_no_number_of_a_shared_room_decides_in_a_stack():
     assert numbers_read("legacy") | numbers_read("mlir_emitters") == set(NUMBERS)
 
 
-def test_a_number_that_stands_in_both_stacks_says_why():
-    legacy, mlir = ({path.name: set(numbers(path).values()) for path in files(stack)} for stack in STACKS)
-    equal = {(name, n) for name in legacy.keys() & mlir.keys() for n in legacy[name] & mlir[name]}
-    assert equal == set(EQUAL)
-
-
-@pytest.mark.parametrize("table", [SHARED, NUMBERS, EQUAL, {k: v for k, (_, v) in ONE_ONLY.items()}])
+@pytest.mark.parametrize("table", [SHARED, NUMBERS, {k: v for k, (_, v) in ONE_ONLY.items()}])
 def test_every_row_has_a_reason(table):
     assert all(reason.strip() for reason in table.values())

@@ -102,16 +102,16 @@ CASES: dict[str, tuple[str, EmitOptions]] = {
     "rows/abreast": (softmax(400, 10), HOST),
     "rows/softmax": (softmax(40, 1024), HOST),
     "rows/walks": (softmax(40, 100), HOST),
-    "reduce/column_run": (columns(4000, 4), HOST),
+    "reduce/run": (columns(4000, 4), HOST),
     "reduce/columns": (columns(400, 100), HOST),
     "convolution/deep": (convolution(20, 16, 3, "b01f_01oi->b01f"), HOST),
     "convolution/channels": (convolution(40, 128, 128, groups=128), HOST),
-    "convolution/vectors": (convolution(20, 16, 32), HOST),
-    "convolution/tiles": (convolution(20, 4, 8).replace("f32", "s32"), HOST),
+    "convolution/held": (convolution(20, 16, 32), HOST),
+    "convolution/columns": (convolution(20, 4, 8).replace("f32", "s32"), HOST),
     "dot/narrow": (dot(200, 100, 3), HOST),
     "dot/tiled": (dot(64, 100, 64), HOST),
     "dot/columns": (dot(12, 3, 16, "c64"), STRICT),
-    "concatenate/interleaved": (
+    "concatenate/abreast": (
         """x = f32[2000,1] parameter(0)
 y = f32[2000,1] parameter(1)
 ROOT c = f32[2000,2] concatenate(x, y), dimensions={1}""",
@@ -131,9 +131,9 @@ j = s32[] constant(0)
 ROOT c = f32[20,100] dynamic-update-slice(x, y, i, j)""",
         HOST,
     ),
-    "pad/gaps": ("x = f32[40,100] parameter(0)\nROOT p = f32[40,199] pad(x, zero), padding=0_0x0_0_1", HOST),
+    "padded/gaps": ("x = f32[40,100] parameter(0)\nROOT p = f32[40,199] pad(x, zero), padding=0_0x0_0_1", HOST),
     "window/running": (window(50, "size=1x50 pad=0_0x49_0", 50), HOST),
-    "window/lines": (window(51, "size=1x3", 49), HOST),
+    "window/phases": (window(51, "size=1x3", 49), HOST),
     "window/pool": (window(51, "size=3x1 pad=1_1x0_0", 51), HOST),
     "scatter": (
         """x = f32[200] parameter(0)
@@ -144,9 +144,10 @@ ROOT s = f32[200] scatter(x, i, u), update_window_dims={}, inserted_window_dims=
         HOST,
     ),
     "sort/abreast": (sort(100, 20), HOST),
-    "sort/first": (sort(4, 4000, taken=10), HOST),
+    "sort/select": (sort(4, 4000, taken=10), HOST),
+    "sort/insertion": (sort(4, 30), HOST),
     "sort/radix": (sort(4, 4000), HOST),
-    "sort/merge": (sort(4, 30), HOST),
+    "sort/merge": (sort(4, 39), HOST),
     "nest/linear": ("x = f32[40,100] parameter(0)\nROOT t = f32[40,100] tanh(x)", HOST),
     "nest/elements": (
         "x = f32[40,100] parameter(0)\nROOT t = f32[100,40] transpose(x), dimensions={1,0}",
@@ -154,11 +155,11 @@ ROOT s = f32[200] scatter(x, i, u), update_window_dims={}, inserted_window_dims=
     ),
     "padded/rows": ("x = f32[4000,3] parameter(0)\nROOT p = f32[4000,4] pad(x, zero), padding=0_0x0_1", HOST),
     "repeated/rows": ("x = f32[10] parameter(0)\nROOT b = f32[4000,10] broadcast(x), dimensions={1}", HOST),
-    "transpose/planes": (
+    "nest/channels": (
         "x = f32[4,40,40,3] parameter(0)\nROOT t = f32[4,3,40,40] transpose(x), dimensions={0,3,1,2}",
         HOST,
     ),
-    "transpose/blocks": ("x = f32[200,100] parameter(0)\nROOT t = f32[100,200] transpose(x), dimensions={1,0}", HOST),
+    "nest/blocks": ("x = f32[200,100] parameter(0)\nROOT t = f32[100,200] transpose(x), dimensions={1,0}", HOST),
     "nest/tiles": (
         """x = f32[200,100] parameter(0)
 y = f32[100,200] parameter(1)
@@ -177,7 +178,7 @@ ROOT t = f32[200,200] tanh(c)""",
     "groups/dot": (dot(64, 100, 64), ITEMS),
     "groups/convolution": (convolution(20, 16, 32), ITEMS),
     "groups/columns": (columns(400, 100), ITEMS),
-    "groups/crossing": ("x = f32[200,100] parameter(0)\nROOT t = f32[100,200] transpose(x), dimensions={1,0}", ITEMS),
+    "groups/squares": ("x = f32[200,100] parameter(0)\nROOT t = f32[100,200] transpose(x), dimensions={1,0}", ITEMS),
 }
 """Form → a program with one kernel that it emits, and how it is asked for."""
 

@@ -12,16 +12,18 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from ...backends.base import MemoryFault
 from ...backends.host.executable import HostExecutable
 from ...differential.bounds import Bound, bounds_of
 from ...differential.comparison import compare, compare_within
 from ...differential.finding import Finding, write_finding
 from ...differential.outcome import OutcomeKind
+from ...differential.setting import USUAL, Setting
 from ...evaluator.evaluator import evaluate
 from ...formats.program import parameter_leaves
 from ...formats.text.parser import parse_module
@@ -45,6 +47,10 @@ class Tolerance:
     rtol: float = 0.0
 
 
+MOST_CHECKED_BYTES = int(os.environ.get("TESTBED_CHECKED_BYTES", 1 << 20))
+"""Bytes of inputs and results up to which `check` runs the executables in the checking mode, too; -1: none."""
+
+
 def check(
     hlo_text: str,
     inputs: Sequence[np.ndarray] | None = None,
@@ -53,31 +59,40 @@ def check(
     seed: int = 0,
     atol: float | None = None,
     rtol: float | None = None,
+    memory: bool = True,
 ) -> list[np.ndarray]:
     """Raise AssertionError that names a repro folder unless all stacks agree. Returns the first stack's results.
 
     The stacks must agree within the bounds that differential/bounds.py derives from the module, or within atol and rtol
     where one of them is given. inputs: None makes them from `seed`, once ordinary ones and once with special values
     among them; the results are those of the ordinary ones. Errors of a stage (UnsupportedError, VerificationError, …)
-    pass through.
+    pass through. memory: whether small cases run once more in the checking mode (docs/debugging.md): no kernel may read
+    foreign or unwritten memory, and the results must have the same bits.
     """
     module = parsed(hlo_text)
     limits = bounds_of(module) if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0)
     if inputs is not None:
-        return _check(hlo_text, [np.asarray(x) for x in inputs], stacks, limits)
-    results = _check(hlo_text, make_inputs(module, seed), stacks, limits)
+        return _check(hlo_text, [np.asarray(x) for x in inputs], stacks, limits, memory)
+    results = _check(hlo_text, make_inputs(module, seed), stacks, limits, memory)
     if parameter_leaves(module):
-        _check(hlo_text, make_inputs(module, seed, special=True), stacks, limits)
+        _check(hlo_text, make_inputs(module, seed, special=True), stacks, limits, memory=False)  # of the same code
     return results
 
 
 def _check(
-    hlo_text: str, values: Sequence[np.ndarray], stacks: Sequence[str], limits: Sequence[Bound] | Tolerance
+    hlo_text: str,
+    values: Sequence[np.ndarray],
+    stacks: Sequence[str],
+    limits: Sequence[Bound] | Tolerance,
+    memory: bool,
 ) -> list[np.ndarray]:
     results = {stack: run_stack(hlo_text, stack, values) for stack in stacks}
     complaints = [c for stack in stacks[1:] for c in disagreements(results, stacks[0], stack, limits)]
+    checked = memory and not complaints
+    if checked:
+        complaints = [c for stack in stacks for c in memory_faults(hlo_text, stack, values, results[stack])]
     if complaints:
-        folder = write_repro(hlo_text, values, results, complaints)
+        folder = write_repro(hlo_text, values, results, complaints, Setting(memory=checked))
         raise AssertionError("\n".join([*complaints[:10], f"repro: {folder}", (folder / "rerun").read_text().strip()]))
     return results[stacks[0]]
 
@@ -97,6 +112,18 @@ def run_stack(hlo_text: str, stack: str, inputs: Sequence[np.ndarray]) -> list[n
     if stack == "evaluator":
         return evaluate(parsed(hlo_text), inputs)
     return compiled(hlo_text, stack).execute(inputs)
+
+
+def memory_faults(hlo_text: str, stack: str, inputs: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> list[str]:
+    """One line if a kernel of a compiled stack goes wrong with memory, or a result then has other bits."""
+    if stack == "evaluator" or sum(x.nbytes for x in (*inputs, *results)) > MOST_CHECKED_BYTES:
+        return []
+    try:
+        again = compiled(hlo_text, stack).execute_checked(inputs)
+    except MemoryFault as fault:
+        return [f"{stack}: {fault}"]
+    differing = [leaf for leaf, (a, e) in enumerate(zip(again, results)) if a.tobytes() != e.tobytes()]
+    return [f"{stack}: other bits in the checking mode in out{leaf}" for leaf in differing[:1]]
 
 
 def disagreements(
@@ -123,7 +150,11 @@ def disagreements(
 
 
 def write_repro(
-    hlo_text: str, inputs: Sequence[np.ndarray], results: Mapping[str, Sequence[np.ndarray]], complaints: Sequence[str]
+    hlo_text: str,
+    inputs: Sequence[np.ndarray],
+    results: Mapping[str, Sequence[np.ndarray]],
+    complaints: Sequence[str],
+    setting: Setting = USUAL,
 ) -> Path:
     """Write a finding (differential/finding.py). The expected outputs are those of the first stack."""
     digest = hashlib.sha256(hlo_text.encode() + b"".join(x.tobytes() for x in inputs)).hexdigest()[:12]
@@ -131,4 +162,5 @@ def write_repro(
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier run of the same test
     stacks = tuple(results)
     case = Finding(hlo_text, parsed(hlo_text), tuple(inputs), stacks, OutcomeKind.DIFFER, sentence=complaints[0])
+    case = replace(case, setting=setting)
     return write_finding(folder, case, expected=results[stacks[0]], verdict="\n".join(complaints))

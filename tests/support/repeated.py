@@ -45,11 +45,17 @@ OTHERS = {
     "few rows": _module("x = s8[3] parameter(0)", "ROOT r = s8[300,3] broadcast(x), dimensions={1}"),
     "rows of one number": _module("x = f32[5000] parameter(0)", "ROOT r = f32[5000,3] broadcast(x), dimensions={0}"),
     "an iota of rows": _module("ROOT r = bf16[3000,30] iota(), iota_dimension=0"),
+    "an iota of one number": _module("ROOT r = c64[2,2,1,260] iota(), iota_dimension=2").replace(
+        "HloModule m", "HloModule m, is_scheduled=true"
+    ),
     "an operand that differs": _module(
         "x = f32[3] parameter(0)",
         "y = f32[5000,3] parameter(1)",
         "b = f32[5000,3] broadcast(x), dimensions={1}",
         "ROOT r = f32[5000,3] add(b, y)",
+    ),
+    "an iota along one element": _module("ROOT r = f32[1,50,100] iota(), iota_dimension=0").replace(
+        "\n", ", is_scheduled=true\n", 1
     ),
     "floats that are counted by one operation": _module("ROOT r = f32[300,500] iota(), iota_dimension=1"),
 }

@@ -38,7 +38,8 @@ def main(argv: list[str]) -> int:
     plugins: list[object] = []
     if "TEST_TMPDIR" in os.environ:
         os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.environ["TEST_TMPDIR"] + "/hypothesis")
-        os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"] + "/cache"
+        shared = os.environ.get("TESTBED_TEST_CACHE")  # of compiled code, as in a run without Bazel
+        os.environ["XDG_CACHE_HOME"] = shared or os.environ["TEST_TMPDIR"] + "/cache"
     sharded = "TEST_TOTAL_SHARDS" in os.environ
     if sharded:
         plugins.append(Shard(int(os.environ["TEST_TOTAL_SHARDS"]), int(os.environ["TEST_SHARD_INDEX"])))
