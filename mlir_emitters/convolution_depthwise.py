@@ -38,13 +38,13 @@ from .windows import Geometry, Site
 GROUP = 1
 """The axis of a Site along which channels lie."""
 
-MOST_PLACES = 8
+MAXIMUM_PLACES = 8
 """Positions that share what they read: with one vector each, so many sums hide the four cycles of an addition."""
 
-FEWEST_PLACES = 4
+MINIMUM_PLACES = 4
 """Fewer positions with two vectors each share less than twice as many with one."""
 
-LEAST_CALLED = 250
+MINIMUM_CALLED_PRODUCTS = 250
 """Multiply-adds of vectors in a tile from which on a call, some 30 cycles, counts little."""
 
 
@@ -71,8 +71,8 @@ def shape_of(facts: Facts, node: Node) -> Shape:
     places = 1 if reuse is None else geometry.extents[reuse]
     if reuse is not None and reuse >= SPATIAL:
         places = max(1, len(geometry.slides[reuse - SPATIAL].covered()))
-    together = 2 if vectors % 2 == 0 and registers // 2 - 1 - max(taps, 1) >= FEWEST_PLACES else 1
-    most = min(MOST_PLACES, places, registers // together - 1 - max(taps, 1))
+    together = 2 if vectors % 2 == 0 and registers // 2 - 1 - max(taps, 1) >= MINIMUM_PLACES else 1
+    most = min(MAXIMUM_PLACES, places, registers // together - 1 - max(taps, 1))
     positions = min(range(most, most // 2, -1), key=lambda n: places % n)
     return Shape(positions, together, math.gcd(vectors, 4), taps if positions > 1 else 0)
 
@@ -101,7 +101,11 @@ def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
         return some if geometry.groups % width else fewer(geometry.work, "multiplications", MINIMUM_WORK)
     window = math.prod(-(-slide.window // slide.gap) for slide in geometry.slides)
     work = min(LANES, geometry.groups) // width * window * shape_of(facts, node).positions
-    return fewer(work, "multiply-adds of a tile's vectors", LEAST_CALLED) if work < LEAST_CALLED else None
+    return (
+        fewer(work, "multiply-adds of a tile's vectors", MINIMUM_CALLED_PRODUCTS)
+        if work < MINIMUM_CALLED_PRODUCTS
+        else None
+    )
 
 
 def _is_readable(buffer: Buffer, wide: DType) -> bool:

@@ -38,13 +38,13 @@ from .graph import Buffer, Node
 from .ranges import Steps, outer_loops
 from .windows import Geometry, Site
 
-MOST_SUMS = 24
+MAXIMUM_SUM_VECTORS = 24
 """Vectors of sums of a tile: more need no fewer loads, and are more code."""
 
-CACHE = 1 << 18
+CACHE_BYTES = 1 << 18
 """Bytes of a kernel that stay in the second cache in any order of memory; runs of larger ones may fall on few sets."""
 
-MOST_COPIED = 3 << 18
+MAXIMUM_COPY_BYTES = 3 << 18
 """Bytes of a copy: it shall fit in that cache beside the input, and on the stack."""
 
 COPY_PLACES = 40
@@ -56,7 +56,7 @@ OF_TILE, OF_ONE = 1, 5
 CONVERTED = 2
 """The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
 
-LEAST_FEATURES = 4
+MINIMUM_FEATURES = 4
 """Output features from which on a masked vector takes less time than scalars."""
 
 
@@ -70,12 +70,12 @@ def why_not_vectors(facts: Facts, node: Node, lanes: int) -> str | None:
     readable = kernel.dtype is wide or (kernel.dtype in IN_VECTORS and COMPUTE.get(kernel.dtype) is wide)
     if kernel.writer is not None or not readable:
         return f"the kernel is not in memory, or not read in vectors of {wide.value}"
-    few = geometry.features < LEAST_FEATURES
-    return fewer(geometry.features, "output features", LEAST_FEATURES) if few else None
+    few = geometry.features < MINIMUM_FEATURES
+    return fewer(geometry.features, "output features", MINIMUM_FEATURES) if few else None
 
 
 def best_sizes(
-    vector_bits: int, vectors: int, positions: int, reading: int = 1, alone: int = MOST_SUMS
+    vector_bits: int, vectors: int, positions: int, reading: int = 1, alone: int = MAXIMUM_SUM_VECTORS
 ) -> tuple[int, int]:
     """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
 
@@ -85,7 +85,7 @@ def best_sizes(
     registers = 32 if vector_bits >= 512 else 16
     tiles = []
     for n in (1, 2, 3, 4):
-        most = min((registers - n - 1) // n, (MOST_SUMS if n > 1 else alone) // n, positions)
+        most = min((registers - n - 1) // n, (MAXIMUM_SUM_VECTORS if n > 1 else alone) // n, positions)
         for p in range(most, most // 2, -1):
             used = vectors / (-(-vectors // n) * n) * (positions - positions % p) / positions
             tiles.append((used * n * p / (reading * n + p), n, p))
@@ -109,12 +109,12 @@ def vector_blocks(facts: Facts, node: Node, lanes: int) -> Blocks:
     inside, apart = inside_of(geometry, reuse, holes=True)
     positions = max(1, len(inside) // apart) if geometry.work >= MINIMUM_WORK else 1
     reading = 1 if node.inputs[1].dtype is wide else CONVERTED
-    alone = MOST_ALONE if geometry.inputs >= LEAN_INPUTS else MOST_SUMS
+    alone = MAXIMUM_ALONE_POSITIONS if geometry.inputs >= LEAN_INPUTS else MAXIMUM_SUM_VECTORS
     vectors, tile = best_sizes(bits, -(-geometry.features // vector_lanes), positions, reading, alone)
     width = min(vectors * vector_lanes, geometry.features)
     blocks = Blocks(lanes, reuse, width, tile, apart, vector_lanes, vector_lanes)
     size = math.prod(s.window for s in geometry.slides) * geometry.inputs * blocks.pitch(width)
-    if _copies(geometry, node.inputs[1], wide) and size * wide.bytes <= MOST_COPIED:
+    if _copies(geometry, node.inputs[1], wide) and size * wide.bytes <= MAXIMUM_COPY_BYTES:
         blocks = replace(blocks, panel=size)
     blocks = in_chains(facts, node, blocks, chain_of(geometry))
     return _covering(node, blocks, inside) if _calls(node, blocks) else blocks
@@ -124,13 +124,17 @@ def _copies(geometry: Geometry, kernel: Buffer, wide: DType) -> bool:
     """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
     places = math.prod(geometry.extents) // geometry.features
     first = kernel.strides[geometry.labels.kernel_output_feature] == 1
-    return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * wide.bytes > CACHE
+    return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * wide.bytes > CACHE_BYTES
 
 
 def _calls(node: Node, blocks: Blocks) -> bool:
     """Whether a function that kernels share computes products: they are many, of an input in memory."""
     source, wide = node.inputs[0], accumulator_of(node)
-    return source.writer is None and source.dtype in (wide, *IN_VECTORS) and blocks.products(node) >= CALLED
+    return (
+        source.writer is None
+        and source.dtype in (wide, *IN_VECTORS)
+        and blocks.products(node) >= MINIMUM_CALLED_PRODUCTS
+    )
 
 
 def _covering(node: Node, blocks: Blocks, inside: range) -> Blocks:
@@ -172,7 +176,7 @@ class VectorTiles(Tiles):
         too.
         """
         source, sums = self.node.inputs[0], self.tile * self.vectors
-        many = self.geometry.inputs >= LEAN_INPUTS and self.blocks.products(self.node) >= CALLED_BESIDE * sums
+        many = self.geometry.inputs >= LEAN_INPUTS and self.blocks.products(self.node) >= MINIMUM_CALLED_BESIDE * sums
         beside = many and count == 1 < self.tile
         return self.calls or (beside and source.writer is None and source.dtype in (self.wide, *IN_VECTORS))
 
@@ -310,17 +314,17 @@ class VectorTiles(Tiles):
             b.store(value, b.pointer(self.space, number * lanes, self.element), min(64, lanes * self.wide.bytes))
 
 
-CALLED = 1500
+MINIMUM_CALLED_PRODUCTS = 1500
 """Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
 
-MOST_ALONE = 12
+MAXIMUM_ALONE_POSITIONS = 12
 """Positions with one vector each, at most, where there are LEAN_INPUTS: twice as many are more code, and little faster.
 """
 
 LEAN_INPUTS = 8
 """Input features, whose loop is innermost, from which on it is as fast after few of LLVM's passes."""
 
-CALLED_BESIDE = 64
+MINIMUM_CALLED_BESIDE = 64
 """The same for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
 
 

@@ -248,7 +248,7 @@ class RunningReduction:
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
-LEAST = 8  # results along memory from which on a tile pays off
+MINIMUM_RESULTS = 8  # results along memory from which on a tile pays off
 UNROLLED = 64  # results of a tile below which LLVM unrolls its loops before it makes vectors
 
 
@@ -257,7 +257,7 @@ def is_pool(node: Node) -> bool:
     result, slides = node.output, slides_of(node)
     if lone_op(node) is None or not node.inputs[0].shape.size or not result.dims:
         return False
-    return result.dims[result.shape.minor_to_major[0]] >= LEAST and any(s.window > 1 for s in slides)
+    return result.dims[result.shape.minor_to_major[0]] >= MINIMUM_RESULTS and any(s.window > 1 for s in slides)
 
 
 class Pool:

@@ -131,8 +131,8 @@ def pool_fits(view: View, subject: Subject) -> Answer:
     node, shape = subject.node, subject.node.output.shape
     if not reduce_window.is_pool(node):
         along = shape.dims[shape.minor_to_major[0]] if shape.dims else 1
-        few = along < reduce_window.LEAST
-        return fewer(along, "results along memory", reduce_window.LEAST) if few else "elements have an order"
+        few = along < reduce_window.MINIMUM_RESULTS
+        return fewer(along, "results along memory", reduce_window.MINIMUM_RESULTS) if few else "elements have an order"
     return Fits(in_steps=shape.minor_to_major[0] not in view.numbered)
 
 
