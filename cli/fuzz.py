@@ -107,10 +107,10 @@ def command(
             length,
             LIMIT + patience,
             Target.host(),
-            begin=partial(load_handlers, handlers),
             first=first,
             on_progress=on_progress,
             on_finding=on_finding,
+            **({"begin": partial(load_handlers, handlers)} if handlers else {}),
         )
         campaign.run()
         if bisects if bisects is not None else options.profile == "campaign":
