@@ -110,8 +110,9 @@ def command(
             first=first,
             on_progress=on_progress,
             on_finding=on_finding,
-            **({"begin": partial(load_handlers, handlers)} if handlers else {}),
         )
+        if handlers:
+            campaign.begin = partial(load_handlers, handlers)
         campaign.run()
         if bisects if bisects is not None else options.profile == "campaign":
             _bisect(campaign)
