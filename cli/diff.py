@@ -155,7 +155,7 @@ def _iterations(
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
     from ..differential.permitted import BUDGET, Permitted
     from ..differential.verdict import judge
-    from ..hlo.errors import UnsupportedError
+    from ..hlo.errors import OutOfMemoryError, UnsupportedError
     from ..migration.platforms import keeps_subnormals
     from ..migration.stacks import run_prepared
 
@@ -171,7 +171,7 @@ def _iterations(
                 if name not in prepared:
                     prepared[name] = prepare(program)
                 runs[name] = run_prepared(prepared[name], values.inputs)
-            except UnsupportedError as error:
+            except (UnsupportedError, OutOfMemoryError) as error:
                 refusals[name] = str(error)
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
         if values.expected is not None:
