@@ -8,7 +8,6 @@ times as long as n. Exits 1 if 4n steps take more than `most` times as long.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,17 +53,17 @@ def measure(loop: TableLoop, stack: str, length: int) -> Slope:
 def cells(name: str, slopes: dict[str, Slope]) -> list[str]:
     """A row of the table: ms of the longest run, growth, and the ratio to XLA, by stack."""
     row = [name]
-    xla = slopes["xla"].seconds[-1] if "xla" in slopes else math.nan
     for stack, slope in slopes.items():
         row += [f"{slope.seconds[-1] * 1e3:.3f}", f"{slope.growth:.1f}"]
-        row += [f"{slope.seconds[-1] / xla:.2f}"] if stack != "xla" else []
+        if "xla" in slopes and stack != "xla":
+            row.append(f"{slope.seconds[-1] / slopes['xla'].seconds[-1]:.4f}")
     return row
 
 
 def headings(stacks: Sequence[str]) -> list[str]:
     found = []
     for stack in stacks:
-        found += [f"{stack} ms", "growth", *(["ratio"] if stack != "xla" else [])]
+        found += [f"{stack} ms", "growth", *(["ratio"] if "xla" in stacks and stack != "xla" else [])]
     return found
 
 
