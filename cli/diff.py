@@ -196,7 +196,7 @@ def _iterations(
     from ..backends.device import MemoryFault
     from ..differential.permitted import Permitted
     from ..differential.verdict import judge
-    from ..hlo.errors import UnsupportedError
+    from ..hlo.errors import OutOfMemoryError, UnsupportedError
     from ..migration.platforms import keeps_subnormals
     from ..migration.stacks import run_prepared
 
@@ -218,7 +218,7 @@ def _iterations(
                     runs[name] = run_prepared(prepared[name], values.inputs)
             except OverLimit:
                 refusals[name] = f"no answer within {limit:g} s (--limit gives it more)"
-            except UnsupportedError as error:
+            except (UnsupportedError, OutOfMemoryError) as error:
                 refusals[name] = str(error)
             except MemoryFault as error:
                 stopped[name] = str(error)
