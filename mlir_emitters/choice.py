@@ -14,8 +14,8 @@ from ..hlo.dtypes import DType
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
-from .code_kind import Code
 from .element_code import code_of, ways_of
+from .facts import Code
 from .form import Fits, Form
 from .forms import FORMS, GROUPS, NESTS, PRODUCTS, ROOT_FORMS, ROWS
 from .graph import Buffer, Node, origin, reachable
@@ -184,7 +184,7 @@ class _Asked:
 def _is_light(results: Sequence[Buffer]) -> bool:
     """Whether a product is followed by no more than a few cheap operations on each of its elements."""
     nodes = list(reachable(results))
-    return len(alike(results)) == 1 and len(nodes) <= LIGHT and not any(n.opcode in EXPENSIVE for n in nodes)
+    return len(nodes) <= LIGHT and not any(n.opcode in EXPENSIVE for n in nodes) and len(alike(results)) == 1
 
 
 LIGHT = 12

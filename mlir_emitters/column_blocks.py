@@ -12,9 +12,8 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .ahead import streams
 from .builder import Unroll
-from .code_kind import Code
 from .extremum import extremum_of, takes_three
-from .facts import Facts
+from .facts import Code, Facts
 from .graph import Buffer, Node
 from .long_sums import SHORT, are_float_sums
 from .reduce import UNROLLABLE, are_dear

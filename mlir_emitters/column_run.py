@@ -14,10 +14,9 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .ahead import streams
 from .builder import Index, Pointer, Unroll, Value
-from .code_kind import Code
 from .elemental import Elemental
 from .elements import flatten, raw_type
-from .facts import Facts
+from .facts import Code, Facts
 from .form import Answer, Fits, fewer, more
 from .graph import Buffer, Node
 from .long_sums import LANES, are_float_sums

@@ -10,7 +10,6 @@ from typing import TypeVar
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Index, Loop, Unroll
-from .code_kind import Code
 from .convolution_blocks import CLOSE_ELEMENTS, FEATURE, Blocks, lane_axis, tile_blocks
 from .convolution_depth import DepthTiles, depth_blocks, why_not_deep, width_in_steps
 from .convolution_depthwise import ChannelBlocks, DepthwiseTiles, channel_blocks, why_not_depthwise
@@ -20,7 +19,7 @@ from .convolution_vectors import LEAN_INPUTS, VectorTiles, vector_blocks, why_no
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import encode, flatten, unflatten
-from .facts import Facts
+from .facts import Code, Facts
 from .form import Answer, Fits
 from .graph import Node
 from .lanewise import Lanewise

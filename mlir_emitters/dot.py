@@ -13,12 +13,11 @@ from ..hlo.records import dataclass
 from . import complex_math
 from .ahead import streams
 from .builder import Builder, Index, Unroll, Value
-from .code_kind import Code
 from .complex_sums import Factor, outer_of_runs, sums_of_runs
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, raw_type, round_to, unflatten, wrap_small
-from .facts import Facts
+from .facts import Code, Facts
 from .graph import Buffer, Node
 from .long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, PartialSums, long_sum
 from .sum_run import Form, SumRun, is_run, stored_of

@@ -24,7 +24,6 @@ from mlir import ir
 
 from ..hlo.records import replace
 from .builder import Index, Unroll, Value
-from .code_kind import Code
 from .dot import accumulator_of
 from .dot_blocks import DEPTH, FEW_SUM_VECTORS, STREAM_ROWS, Blocking, blocking_of
 from .dot_dims import Dimension
@@ -36,6 +35,7 @@ from .dot_stream import RowsOfB
 from .dot_tile import CACHE_LINE, Tile
 from .elemental import Elemental, Indices
 from .elements import raw_type
+from .facts import Code
 from .form import Answer, Fits
 from .graph import Buffer
 from .products import epilogue

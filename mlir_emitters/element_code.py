@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..hlo.opcodes import Op
-from .code_kind import Code
 from .dot import sum_way
-from .facts import Facts
+from .facts import Code, Facts
 from .graph import Node
 from .reduce_ways import way_of
 

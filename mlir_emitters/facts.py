@@ -1,5 +1,5 @@
 """What decides how kernels are emitted besides the kernels themselves: the target's registers and instructions, and the
-options that change code.
+options that change code; and what decides which of LLVM's passes a kernel gets.
 """
 
 from __future__ import annotations
@@ -33,3 +33,17 @@ class Facts:
             target.integer_products,
             target.adds_bf16_pairs,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What matters to LLVM's passes of the code. shares: functions that kernels share have its long loops; walks: it
+    has long loops of reductions itself; lean: few passes are enough for its loops.
+    """
+
+    shares: bool = False
+    walks: bool = False
+    lean: bool = False
+
+    def __or__(self, other: Code) -> Code:
+        return Code(self.shares or other.shares, self.walks or other.walks, self.lean or other.lean)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from ..codegen.forms import Limit
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .code_kind import Code
+from .facts import Code
 from .view import Subject, View
 
 

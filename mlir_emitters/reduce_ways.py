@@ -9,12 +9,11 @@ from enum import Enum
 from ..hlo.records import dataclass
 from .ahead import DISTANCE, LONG_RUN, fetch, streams
 from .builder import Index
-from .code_kind import Code
 from .complex_sums import outer_of_runs
 from .elemental import Elemental, Indices, Linear
 from .extremum import extremum_of, takes_three
 from .extremum_run import run_of
-from .facts import Facts
+from .facts import Code, Facts
 from .graph import Buffer, Node
 from .linear import is_linear
 from .long_extremum import is_in_lanes

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from ..hlo.opcodes import Op
 from . import indexing, padding, pool_lines, reduce_window, sort
-from .code_kind import Code
 from .elemental import Elemental
-from .facts import Facts
+from .facts import Code, Facts
 from .form import Answer, Fits, fewer
 from .graph import Buffer, Node, origin
 from .ranges import Steps

@@ -8,11 +8,10 @@ from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, field, replace
 from .ahead import streams
-from .code_kind import Code
 from .element_code import code_of
 from .extremum import takes_three
 from .extremum_run import run_of
-from .facts import Facts
+from .facts import Code, Facts
 from .graph import Buffer, Node
 from .long_sums import are_float_sums
 from .reduce_ways import is_long_sum, operands_of

@@ -15,10 +15,10 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .ahead import DISTANCE, LINE, streams
 from .builder import Builder, Index, Unroll, Value
-from .code_kind import Code
 from .elemental import Elemental
 from .elements import flatten
 from .extremum import advance_three, close_three, extremum_of, open_three
+from .facts import Code
 from .form import Answer, Fits
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types

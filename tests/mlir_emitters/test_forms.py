@@ -16,8 +16,10 @@ from ...mlir_emitters import choice, forms, pipeline
 from ...mlir_emitters.facts import Facts
 from ...mlir_emitters.graph import graphs
 from ...mlir_emitters.view import View
+from ...planning import partition
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
+from ..support.ranges import check_ranges_alone, check_threads, number_of_threads
 
 HEAD = """HloModule m
 add { p = f32[] parameter(0)
@@ -34,6 +36,11 @@ second { p = f32[] parameter(0)
 less { p = f32[] parameter(0)
   q = f32[] parameter(1)
   ROOT c = pred[] compare(p, q), direction=LT }
+running { x = f32[400,50] parameter(0)
+  z = f32[] constant(0)
+  w = f32[400,50] reduce-window(x, z), window={size=1x50 pad=0_0x49_0}, to_apply=add
+  r = f32[400,50] reverse(x), dimensions={1}
+  ROOT t = (f32[400,50], f32[400,50]) tuple(w, r) }
 crossed { x = f32[200,100] parameter(0)
   y = f32[100,200] parameter(1)
   t = f32[100,200] transpose(x), dimensions={1,0}
@@ -267,3 +274,36 @@ j = s32[] constant(0)
 ROOT c = f32[40000,100] dynamic-update-slice(x, y, i, j)"""
     kernel = kernel_of(body)
     assert not mlir_emitters.forms_of(kernel, HOST).ranged
+
+
+IN_STEPS = {
+    "a convolution without an axis for lanes": (
+        """x = f8e4m3fn[1,16,16,32] parameter(0)
+k = f8e4m3fn[32,3,3,2] parameter(1)
+ROOT c = f8e4m3fn[1,16,16,32] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f,
+ feature_group_count=16""",
+        ("nest/plain",),
+    ),
+    "windows of few neighbours": (
+        """x = f32[400,9,4] parameter(0)
+ROOT r = f32[400,7,4] reduce-window(x, zero), window={size=1x3x1}, to_apply=add""",
+        ("nest/plain",),
+    ),
+    "a root with loops of its own, and a nest": (
+        """x = f32[400,50] parameter(0)
+ROOT f = (f32[400,50], f32[400,50]) fusion(x), kind=kLoop, calls=running""",
+        ("window/running", "nest/plain"),
+    ),
+}
+"""What takes steps, as each of its parts does."""
+
+
+@pytest.mark.parametrize("name", IN_STEPS)
+def test_results_in_steps(name, monkeypatch):
+    monkeypatch.setattr(partition, "CHUNK", 1)
+    body, names = IN_STEPS[name]
+    kernel = kernel_of(body)
+    chosen = mlir_emitters.forms_of(kernel, HOST)
+    assert kernel.partition is not None and chosen.ranged and chosen.names == names
+    with number_of_threads():
+        check_ranges_alone(check_threads(parse_module(HEAD + body + " }"), "mlir"))
