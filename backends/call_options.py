@@ -57,6 +57,8 @@ def _placed(out: Any, shape: Shape, path: str) -> Iterator[Any]:
             )
         for n, (value, element) in enumerate(zip(out, shape.elements)):
             yield from _placed(value, element, f"{path}[{n}]")
+    elif out is not None:
+        raise InputError(f"{path} is a token, which has no array", remedy="give None in its place")
 
 
 def donated_of(
@@ -101,4 +103,4 @@ def result_form(shape: Shape, trees: Trees | None) -> str:
         return "tuple" if flat else "tree"
     if shape.is_array:
         return "array"
-    return "tuple" if all(element.is_array for element in shape.elements) else "tree"
+    return "tuple" if shape.is_tuple and all(element.is_array for element in shape.elements) else "tree"

@@ -28,14 +28,15 @@ class Calling:
     """How a program is called: its arguments, its results and their trees.
 
     Without JAX's trees, an argument stands for each parameter, a container for a tuple; any other nesting with the
-    same leaves is taken, too. A result tuple is a tuple; a token is None.
+    same leaves is taken, too. A result tuple is a tuple; a token is None. A token parameter takes no argument.
     """
 
     def __init__(self, module: Module, trees: Trees | None = None):
         self.name, self.trees = module.name, trees or module.trees
-        self.parameters = tuple(tuple(_arguments_of(p)) for p in module.entry.parameters)
+        taken = [p for p in module.entry.parameters if p.shape.is_array or p.shape.is_tuple]
+        self.parameters = tuple(tuple(_arguments_of(p)) for p in taken)
         self.arguments = tuple(a for arguments in self.parameters for a in arguments)
-        self.shapes, self.result_shape = module.parameter_shapes, module.result_shape
+        self.shapes, self.result_shape = tuple(p.shape for p in taken), module.result_shape
         self._forms = tuple((a.shape.dtype.numpy, a.shape.dims) for a in self.arguments)
 
     # -- arguments -----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ..formats.documents import json_of
 from ..formats.program import Program, read_text
 from ..formats.whole_files import write_text, write_whole
 from ..hlo.errors import InputError
@@ -63,7 +64,7 @@ def read_history(path: Path) -> list[Record]:
     records = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         try:
-            values = json.loads(line)
+            values = json_of(line)
             records.append(Record(**{f.name: _checked(f.name, f.type, values[f.name]) for f in fields(Record)}))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(

@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from ..formats.documents import json_of
 from ..hlo.errors import InputError
 from .xla_kernels import KernelRow, ProgramRow
 
@@ -39,7 +40,7 @@ class Rows:
         data = path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]  # the last line of a run that was cut short may not be
         try:
-            found, *documents = [json.loads(line) for line in whole.splitlines()]
+            found, *documents = [json_of(line) for line in whole.splitlines()]
             for document in documents:
                 self._take(document)
             if found["settings"] != settings:

@@ -15,6 +15,7 @@ from .output import say, table, width, wrapped
 from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .pinning import pin, pin_option
 from .programs import each_program
+from .progress import telling
 
 if TYPE_CHECKING:
     from ..benchmarks.compare import Comparison
@@ -121,9 +122,18 @@ def command(
         values = inputs.values(program, expected=False)
 
         def compared(other: str, seed: Settings, factor: float = 1.0) -> Comparison:
-            return compare(
-                program, a, other, values.inputs, seed, host_program=host_program, xla_flags=xla_flags, planted=factor
-            )
+            with telling() as tell:
+                return compare(
+                    program,
+                    a,
+                    other,
+                    values.inputs,
+                    seed,
+                    host_program=host_program,
+                    xla_flags=xla_flags,
+                    planted=factor,
+                    on_step=tell,
+                )
 
         if calibrate is not None:
             found = [compared(a, replace(settings, seed=order + n), planted) for n in range(calibrate)]
@@ -131,15 +141,14 @@ def command(
         found = [compared(other, settings) for other in (b, c) if other is not None]
         if history is not None:
             ab_history.append(Path(history), [ab_history.record_of(spec, program, f) for f in found])
+            if plot is not None:  # before anything is printed: the reader of a pipe may go away
+                ab_history.plot(ab_history.read_history(Path(history)), Path(plot))
         if not as_json:
             _print(found)
         status = int(fail_above is not None and any(f.low > fail_above for f in found))
         return status, {"inputs": values.origin, "comparisons": [_body(f) for f in found], **place}
 
-    status = each_program("ab", modules, one, as_json)
-    if plot is not None and history is not None:
-        ab_history.plot(ab_history.read_history(Path(history)), Path(plot))
-    return status
+    return each_program("ab", modules, one, as_json)
 
 
 def _print(found: Sequence[Comparison]) -> None:

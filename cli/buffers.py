@@ -34,11 +34,11 @@ def command(module: str, plot: str | None, theme: str) -> int:
     if plan_of(program) is not None:
         raise InputError(f"{module}: LHLO fixes its buffers", remedy="testbed stages writes the plan with all slices")
     report = report_buffers(plan(program.module))
-    for line in report_to_text(report).splitlines():
-        say(wrapped(line, len(line) - len(line.lstrip()) + 4))
-    if plot is not None:
+    if plot is not None:  # before anything is printed: the reader of a pipe may go away
         from .buffers_plot import draw
 
         draw(report, Path(plot), theme)
         say(f"drawn to {plot}", err=True)
+    for line in report_to_text(report).splitlines():
+        say(wrapped(line, len(line) - len(line.lstrip()) + 4))
     return 0

@@ -19,7 +19,7 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """CASE, --stacks, --seed and --patience."""
     for option in (
         patience_option,
-        click.option("--seed", type=int, metavar="S", help="Seed of the inputs, in place of those of CASE."),
+        click.option("--seed", type=click.IntRange(0), metavar="S", help="Seed of inputs, in place of those of CASE."),
         click.option(
             "--stacks",
             metavar="A:B:…",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .output import say, wrapped
-from .params import CASE_STACK_LIST, FILE, patience_option, xla_flags_option
+from .params import CASE_STACK_LIST, FILE, handlers_option, patience_option, xla_flags_option
 from .status import UNDECIDED
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--filter", "pattern", metavar="GLOB", help="Run only cases whose id matches.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Run only N cases, picked at random with --seed.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Seed of --sample.")
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     help="Time limit per case and stack, beside --patience.",
 )
 @patience_option
+@handlers_option
 def command(
     folder: str,
     stacks: str,
@@ -72,6 +73,7 @@ def command(
     seed: int,
     limit: float,
     patience: float,
+    handlers: tuple[str, ...],
 ) -> int:
     """Run the suite in DIR: a manifest.jsonl, modules and expected results (docs/testing.md describes the form).
 
@@ -109,6 +111,7 @@ def command(
             threads=threads(),
             c_compiler=chosen_c_compiler(),
             budget=patience,
+            handlers=handlers,
         )
         rows = run_cases(cases, names, jobs=jobs, limit=limit + patience, on_row=lambda row: advance(), runner=runner)
     expected, passing = split(rows, entries)
@@ -138,8 +141,9 @@ def _print_counts(rows: list[CaseResult], stacks: tuple[str, ...], expected: int
 
     counts = summary(rows, stacks)
     width = max(len(s) for s in stacks)
+    shown = [s for s in STATUSES if s != "undecided" or any(counts[stack][s] for stack in stacks)]
     for stack in stacks:
-        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
+        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in shown))
         missing = Counter(r.reason for r in rows if r.stack == stack and r.status == "unsupported")
         for what, number in missing.most_common():
             say(wrapped(f"{'':<{width}}    unsupported {what}: {number}", width + 6))

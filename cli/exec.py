@@ -77,5 +77,5 @@ def command(
         body |= {"results": replicas[0]["results"], "replicas": replicas}
         return print_document("exec", 0, body)
     done.print(devices)
-    say(f"load {loaded - start:.3f} s, run {milliseconds(seconds)} ms", err=True)
+    say(f"load {loaded - start:.3f} s, first run {milliseconds(seconds)} ms", err=True)
     return 0

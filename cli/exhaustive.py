@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..formats.documents import json_of
 from .fuzz_options import names_of
 from .json_output import json_option, print_document
 from .output import say, wrapped
@@ -150,7 +151,7 @@ def read_results(file: Path) -> tuple[tuple[str, ...], list[Result]]:
     from ..hlo.errors import InputError
 
     try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
+        stored = json_of(file.read_text(encoding="utf-8"))
         if stored["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {stored['schema']}, not {SCHEMA}", remedy="give another file with -o")
         results = [Result(**{**r, "inputs": tuple(r["inputs"])}) for r in stored["results"]]
@@ -163,7 +164,7 @@ def read_results(file: Path) -> tuple[tuple[str, ...], list[Result]]:
 
 def read_commit(file: Path) -> str:
     """The commit whose files the results in a file are of: the first one, if a run was resumed."""
-    return str(json.loads(file.read_text(encoding="utf-8")).get("commit", "unknown"))
+    return str(json_of(file.read_text(encoding="utf-8")).get("commit", "unknown"))
 
 
 def _write(file: Path, stacks: Sequence[str], commit: str, results: Sequence[Result]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,27 +71,22 @@ def command(
 
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         from ..benchmarks.xla_history import history
+        from ..benchmarks.xla_history_report import document
+        from ..formats.whole_files import write_text
 
         made = history(program, found, rounds, seconds)
         histories.append(made)
+        if output is not None:  # before anything is printed: the reader of a pipe may go away
+            write_text(Path(output), document(histories, [version.version for version in found]))
         if not as_json:
             _print(made, [version.version for version in found])
         return (1 if missing else 0), _body(made, missing)
 
-    status = each_program("history", modules, one, as_json)
-    if output is not None:
-        from pathlib import Path
-
-        from ..benchmarks.xla_history_report import document
-        from ..formats.whole_files import write_text
-
-        write_text(Path(output), document(histories, [version.version for version in found]))
-    return status
+    return each_program("history", modules, one, as_json)
 
 
 def _provided(version: str) -> XlaVersion:
     import os
-    from pathlib import Path
 
     import platformdirs
 

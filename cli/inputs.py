@@ -198,6 +198,10 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--init",), {"type": click.Choice(KINDS), "help": "Fill the parameters with values of one kind instead."}),
     (
         ("--seed",),
-        {"type": int, "metavar": "N", "help": "Draw inputs from a seed, constrained as XLA's fake arguments."},
+        {
+            "type": click.IntRange(0),
+            "metavar": "N",
+            "help": "Draw inputs from a seed, constrained as XLA's fake arguments.",
+        },
     ),
 )

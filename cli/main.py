@@ -161,6 +161,9 @@ def _run(arguments: Sequence[str], failure: list[tuple[str, BaseException]]) -> 
         return status if isinstance(status, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        say(error.format_message(), err=True)
+        return 2
     except click.UsageError as error:
         return complain(_usage(error), error)
     except click.ClickException as error:

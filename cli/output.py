@@ -77,13 +77,17 @@ ASCII = "testbed-ascii"
 
 
 def make_safe(*streams: Any) -> None:
-    """Let text streams replace characters that their encoding lacks. Streams in UTF-8 keep theirs."""
+    """Let text streams replace characters that their encoding lacks. Streams in UTF-8 keep all but bytes of file names
+    that are no text, which appear as escapes.
+    """
     for stream in streams:
         if not isinstance(stream, io.TextIOWrapper):
             continue
         codec = codecs.lookup(stream.encoding).name
         if not codec.startswith("utf"):
             stream.reconfigure(encoding=ASCII if codec == "ascii" else codec, errors=HANDLER)
+        elif stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:

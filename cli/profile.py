@@ -11,7 +11,7 @@ import click
 from ..hlo.errors import InputError, TestbedError
 from .inputs import Inputs, input_options
 from .output import say
-from .params import FILE, MODULE, host_program_option
+from .params import FILE, MODULE, handlers_option, host_program_option
 from .profile_subjects import HOST, Options, Subject, is_saved, saved_or_measured, subjects_of
 from .profile_tables import print_changes, print_report
 from .programs import complain
@@ -40,6 +40,7 @@ PICTURES = {"--trace": (".json",), "--roofline": (".svg", ".png"), "--flame": ("
 )
 @click.option("--by", type=click.Choice(WAYS), default="instruction", show_default=True, help="What the rows are.")
 @host_program_option
+@handlers_option
 @click.option("--platform", default=HOST, show_default=True, metavar="NAME",
               help="Where it runs. On a device, times are those of its queue's events.")  # fmt: skip
 @click.option("--counters", is_flag=True, help="Also count cycles, instructions and misses, where the system lets us.")
@@ -58,6 +59,7 @@ def command(
     iterations: int | None,
     by: str,
     host_program: str,
+    handlers: tuple[str, ...],
     platform: str,
     counters: bool,
     json_file: str | None,
@@ -99,15 +101,21 @@ def command(
             complain(error)
             failed = True
             continue
-        for one in found:
-            if json_file != "-":
-                if made:
-                    say()
-                print_report(one.report, by)
-            made.append(one.report)
-        if any(pictures.values()):
+        shown = len(made)
+        made += [one.report for one in found]
+        if any(pictures.values()):  # before anything is printed: the reader of a pipe may go away
             _draw(found[0], pictures, theme)
-    return _write(made, json_file) or (2 if failed else 0)
+        if json_file != "-":
+            _write(made, json_file)
+            for number, report in enumerate(made[shown:], shown):
+                if number:
+                    say()
+                print_report(report, by)
+    if json_file == "-":
+        _write(made, json_file)
+    elif json_file is not None:
+        say(f"written to {json_file}", err=True)
+    return 2 if failed else 0
 
 
 def _check_names(pictures: dict[str, str | None]) -> None:
@@ -120,9 +128,10 @@ def _compare(old: Subject, new: Subject, options: Options, json_file: str | None
     from ..profiling.compare import compare
 
     a, b = (_only(saved_or_measured(subject, options), subject) for subject in (old, new))
+    _write([a, b], json_file)
     if json_file != "-":
         print_changes(a, b, compare(a, b))
-    return _write([a, b], json_file)
+    return 0
 
 
 def _only(found: list[Profiled], subject: Subject) -> Report:
@@ -132,9 +141,9 @@ def _only(found: list[Profiled], subject: Subject) -> Report:
     return found[0].report
 
 
-def _write(reports: list[Report], json_file: str | None) -> int:
+def _write(reports: list[Report], json_file: str | None) -> None:
     if json_file is None:
-        return 0
+        return
     from .. import __version__
     from ..formats.whole_files import write_text
     from ..profiling.report import to_json
@@ -144,8 +153,6 @@ def _write(reports: list[Report], json_file: str | None) -> int:
         click.echo(text, nl=False)
     else:
         write_text(Path(json_file), text)
-        say(f"written to {json_file}", err=True)
-    return 0
 
 
 def _draw(one: Profiled, pictures: dict[str, str | None], theme: str) -> None:

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 def start() -> int:
     """Run the command line of this process and return its exit status."""
+    open_closed_streams()
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # started in the background by a shell
     if not ignored:
         signal.signal(signal.SIGINT, _leave)  # nothing has been begun yet
@@ -30,6 +31,20 @@ def start() -> int:
             raise
         say()
         return STATUS
+
+
+def open_closed_streams() -> None:
+    """Give standard streams that are closed the null device: else the next file would take their number, and be written
+    to. sys.stdin stays None, so that reading it is an error with a reason.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it has the lowest number that is free
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
 def _leave(number: int, frame: object) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..formats.documents import json_of
 from ..formats.program import Program, load_io, parameter_leaves, read_bytes, read_text, result_leaves
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError
@@ -48,7 +49,7 @@ def read_suite(folder: Path, source: str = "hlo") -> tuple[Case, ...]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json_of(line)
             if "hlo" in row and source not in row:
                 continue
             cases.append(_case(folder, row, source))

@@ -17,6 +17,7 @@ import numpy as np
 from ..backends.base import CompileOptions
 from ..codegen.open_module import versions
 from ..codegen.options import Target
+from ..formats.documents import json_of
 from ..formats.program import Program, read_text, save_io
 from ..formats.text.printer import print_module
 from ..formats.whole_files import write_folder
@@ -138,7 +139,7 @@ def read_finding(folder: Path) -> Finding:
             f"{folder}: no finding: {CASE_FILE} is missing", remedy="give a folder of testbed fuzz or reduce"
         )
     try:
-        stored = json.loads(read_text(file))
+        stored = json_of(read_text(file))
         if stored["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {stored['schema']}, not {SCHEMA}", remedy="use the testbed that wrote it")
         case = case_of(load_program(str(folder)), tuple(map(str, stored["stacks"])))

@@ -6,6 +6,7 @@ import ctypes
 import json
 from dataclasses import asdict, dataclass
 
+from ..formats.documents import json_of
 from ..hlo.dtypes import DType
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction
@@ -49,7 +50,7 @@ class Description:
     def of_bytes(data: bytes) -> Description:
         """What `to_bytes` wrote, without the zero byte. Raises InputError if that is damaged."""
         try:
-            fields = json.loads(data)
+            fields = json_of(data)
             for key in ("operands", "results"):
                 fields[key] = tuple((str(dtype), tuple(map(int, dims))) for dtype, dims in fields[key])
             return Description(**fields)

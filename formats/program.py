@@ -51,6 +51,8 @@ def load_program(spec: str, load: Callable[[bytes, str], Loaded] = load_module) 
     Inputs and expected results come from the snapshot, or from the io.npz of a folder.
     """
     if spec == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed", remedy="give a file, or write the module into a pipe")
         stdin = getattr(sys.stdin, "buffer", None)
         data = stdin.read() if stdin is not None else sys.stdin.read().encode()
         return _program("stdin", load(data, "<stdin>"))

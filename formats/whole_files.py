@@ -33,8 +33,8 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file with `write_whole`."""
-    write_whole(path, lambda file: file.write(text.encode("utf-8")))
+    """Write a UTF-8 text file with `write_whole`. Bytes of file names that are no text appear as escapes."""
+    write_whole(path, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
 
 def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:

@@ -150,6 +150,8 @@ def _nest(
         for d, place in zip(steps.dimensions, places, strict=True):
             positions[d] = place
         order = [d for d in order if d not in steps.dimensions]
+    if cut:
+        order = [d for d in order if dims[d] != 1]  # the last one is the row's
     for d in order[:-1] if cut else order:
         loops.append(e.code.loop(dims[d], unroll=unroll if around is None or d == order[-1] else around))
         positions[d] = loops[-1].index

@@ -31,7 +31,8 @@ class Entry:
     """A program's function and its interface.
 
     allocations: by index, without gaps. parameters, result: HLO shapes, tuples and tokens included. elsewhere: number
-    of a result leaf (tokens counted) → the slice that holds it at the end, for results without an allocation.
+    of a result array → the slice that holds it at the end, for results without an allocation. Numbers of parameters and
+    results count arrays, not tokens.
     dynamic: the frontend attributes that describe dynamic dimensions at the border; "" if there are none. file: the
     name in the locations of the program's instructions.
     """
@@ -221,18 +222,18 @@ def _check(entry: Entry) -> None:
     argument, or lhlo.elsewhere names its slice of an allocation.
     """
     given, taken = _given(entry.function, entry.allocations), _taken(entry.function, entry.allocations)
-    parameters = [s for shape in entry.parameters for _, s in shape.leaves()]
-    results = [s for _, s in entry.result.leaves()]
+    parameters = [s for shape in entry.parameters for _, s in shape.leaves() if s.is_array]
+    results = [s for _, s in entry.result.leaves() if s.is_array]
     for what, leaves, held in (("parameter", parameters, given), ("result", results, taken)):
         for number, allocation in held.items():
-            if allocation.shape is None or not 0 <= number < len(leaves) or not leaves[number].is_array:
+            if allocation.shape is None or not 0 <= number < len(leaves):
                 raise broken(entry.function, "ENTRY5", f"there is no {what} leaf {number}")
             if not same_bytes(leaves[number], allocation.shape):
                 message = f"{what} leaf {number} is {leaves[number]}, its argument {allocation.shape}"
                 raise broken(entry.function, "ENTRY5", message, "write the same shape twice")
     for number, shape in enumerate(results):
         place = entry.elsewhere.get(number)
-        if not shape.is_array or number in taken or (place is None and not shape.bytes):
+        if number in taken or (place is None and not shape.bytes):
             continue
         sizes = {a.index: a.size for a in entry.allocations}
         if place is None or place.size != shape.bytes or place.offset + place.size > sizes.get(place.allocation, -1):

@@ -55,10 +55,11 @@ def _about(plan: Plan) -> Iterator[str]:
     yield f"lhlo.parameters = [{parameters}], lhlo.result = {text_of_string(shape_to_text(module.result_shape))}"
     held = {a.number for a in assignment.allocations if a.kind is AllocationKind.RESULT}
     held |= {a.result for a in assignment.allocations}
+    arrays = [(index, shape) for index, shape in module.result_shape.leaves() if shape.is_array]
     places = [
         (n, assignment.slices[module.entry.root, index])
-        for n, (index, shape) in enumerate(module.result_shape.leaves())
-        if shape.is_array and shape.bytes and n not in held
+        for n, (index, shape) in enumerate(arrays)
+        if shape.bytes and n not in held
     ]
     if places:
         rows = ", ".join(f"array<i64: {n}, {s.allocation}, {s.offset}, {s.size}>" for n, s in places)

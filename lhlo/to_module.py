@@ -7,6 +7,7 @@ what the condition wrote.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -45,15 +46,13 @@ class _Program:
         entry, code = self.entry, Code(self.names)
         memory = Memory(code)
         given = {a.number: a for a in entry.allocations if a.kind is AllocationKind.PARAMETER}
-        tokens: list[Instruction] = []
         leaves: list[Instruction] = []
         for number, shape in enumerate(entry.parameters):
             parameter = code.add(Op.PARAMETER, shape, name=f"parameter.{number}", parameter_number=number)
             leaves += code.elements(parameter)
-        for number, leaf in enumerate(leaves):
-            if not leaf.shape.is_array:
-                tokens.append(leaf)
-            elif number in given:
+        tokens = [leaf for leaf in leaves if not leaf.shape.is_array]
+        for number, leaf in enumerate(leaf for leaf in leaves if leaf.shape.is_array):
+            if number in given:
                 memory.write(BufferSlice(given[number].index, 0, given[number].size), leaf)
         for a in entry.allocations:
             if a.kind is AllocationKind.CONSTANT and a.literal is not None:
@@ -68,11 +67,13 @@ class _Program:
     def result(self, code: Code, memory: Memory, tokens: Sequence[Instruction]) -> Instruction:
         taken = {a.number: a for a in self.entry.allocations if a.kind is AllocationKind.RESULT}
         taken |= {a.result: a for a in self.entry.allocations if a.result >= 0}
-        values = []
-        for number, (_, shape) in enumerate(self.entry.result.leaves()):
+        values, numbers = [], itertools.count()
+        for _, shape in self.entry.result.leaves():
             if not shape.is_array:
                 values.append(code.add(Op.AFTER_ALL, shape, *tokens))
-            elif number in taken:
+                continue
+            number = next(numbers)
+            if number in taken:
                 values.append(memory.read(BufferSlice(taken[number].index, 0, shape.bytes), shape))
             else:
                 values.append(memory.read(self.entry.elsewhere.get(number, BufferSlice(0, 0, 0)), shape))

@@ -54,7 +54,7 @@ def to_plan(lhlo: LhloModule, file: str = "<lhlo>") -> Plan:
         made = steps.block(entry.function.regions[0].blocks[0])
         module = to_module(entry)
         kernels = tuple(steps.kernels.requests.values())
-    index = [path for path, _ in module.result_shape.leaves()]
+    index = [path for path, shape in module.result_shape.leaves() if shape.is_array]
     slices = {(module.entry.root, index[n]): place for n, place in entry.elsewhere.items()}
     return Plan(module, BufferAssignment(entry.allocations, slices), made, kernels)
 

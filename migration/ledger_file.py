@@ -18,6 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from ..formats.documents import toml_of
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
@@ -55,7 +56,7 @@ def parse_ledger(text: str, file: str) -> Ledger:
             remedy="keep one of the two sides of each conflict, row by row",
         )
     try:
-        tables = tomllib.loads(text)
+        tables = toml_of(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(error, text, file) from None
     reader = _Reader(text, file)

@@ -4,6 +4,7 @@ two stacks, and XLA:CPU.
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ Prepare = Callable[[Program, str | None, bool, str], Prepared]
 
 @dataclass(frozen=True)
 class Run:
-    """Results of a stack on a program, and times in seconds. run_seconds: the fastest of a few runs."""
+    """Results of a stack on a program, and times in seconds. run_seconds: of a run, once caches are warm."""
 
     results: list[np.ndarray]
     compile_seconds: float
@@ -81,9 +82,12 @@ def _prepare_on(stack: str, name: str) -> Prepare:
     return prepare
 
 
-TIMED_RUNS, SHORT, LONG = 5, 0.1, 1.0
-"""A run that takes less than SHORT seconds is repeated TIMED_RUNS times; the first of compiled code, which may compile
-the entry as well, once below LONG seconds.
+LONG = 1.0
+"""Seconds from which a run is not repeated for its time."""
+
+LEAST_RUNS, MOST_RUNS, SECONDS = 3, 101, 0.6
+"""Runs whose median is a time: as many as fit into a third of SECONDS, within these limits; none if LEAST_RUNS take
+longer than SECONDS.
 """
 
 STACKS: dict[str, Prepare] = {
@@ -129,13 +133,22 @@ def run(
 
 
 def run_prepared(prepared: Prepared, inputs: Sequence[np.ndarray]) -> Run:
-    """Run what is compiled. Short runs are repeated for their time, because the first one includes cold caches."""
-    results, seconds = _timed(prepared, inputs)
-    if prepared.kernels and SHORT <= seconds < LONG:
-        seconds = min(seconds, _timed(prepared, inputs)[1])
-    for _ in range(TIMED_RUNS if seconds < SHORT else 0):
-        seconds = min(seconds, _timed(prepared, inputs)[1])
-    return Run(results, prepared.seconds, seconds, prepared.kernels)
+    """Run what is compiled. Runs are repeated for their time, because the first one includes cold caches."""
+    results, first = _timed(prepared, inputs)
+    return Run(results, prepared.seconds, _warm_seconds(prepared, inputs, first), prepared.kernels)
+
+
+def _warm_seconds(prepared: Prepared, inputs: Sequence[np.ndarray], first: float) -> float:
+    """The median of further runs; that of the first one, if it took long."""
+    if first >= LONG:
+        return first
+    warm = _timed(prepared, inputs)[1]
+    if prepared.kernels and warm < LONG:  # the second run of compiled code compiles the entry of all further ones
+        warm = _timed(prepared, inputs)[1]
+    if warm * LEAST_RUNS > SECONDS:
+        return warm
+    count = min(MOST_RUNS, max(LEAST_RUNS, int(SECONDS / 3 / max(warm, 1e-9))))
+    return statistics.median(_timed(prepared, inputs)[1] for _ in range(count))
 
 
 def _timed(prepared: Prepared, inputs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..formats.documents import toml_of
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError
@@ -31,7 +32,7 @@ class Weights:
 def read_weights(path: Path = FILE) -> Weights:
     """The weights in a file. Raises InputError with the path."""
     try:
-        table = tomllib.loads(read_text(path))
+        table = toml_of(read_text(path))
         shares = {str(rows): float(share) for rows, share in table["shares"].items()}
         return Weights(int(table["programs"]), int(table["kernels"]), shares)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:

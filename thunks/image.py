@@ -36,7 +36,7 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """parameters, results: their leaves in order, tokens too. elsewhere: number of a result leaf without an allocation
+    """parameters, results: their arrays in order; a token is none. elsewhere: number of a result without an allocation
     → where it is at the end of a run. constants: index of an allocation → its bytes, 64-byte aligned.
 
     seconds: estimate of the time between two moments at which Python handles signals. largest: allocation of

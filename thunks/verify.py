@@ -149,17 +149,18 @@ def _border(image: Image) -> None:
     border = image.border
     if border is None:
         return
-    inputs, outputs = ([s for s in leaves if s.is_array] for leaves in (image.parameters, image.results))
     for dimensions, leaves, most in (
-        (border.parameters, inputs, len(border.shapes)),
-        (border.results, outputs, border.outputs),
+        (border.parameters, image.parameters, len(border.shapes)),
+        (border.results, image.results, border.outputs),
     ):
         for d in dimensions:
             if not (0 <= d.leaf < most and 0 <= d.dimension < leaves[d.leaf].rank and 0 <= d.size < len(leaves)):
                 raise VerificationError(f"dynamic dimension {d.dimension} of leaf {d.leaf} does not exist")
             if leaves[d.size].bytes != 4 or leaves[d.size].rank:
                 raise VerificationError(f"the size of dimension {d.dimension} of leaf {d.leaf} is no s32[]")
-    if len(border.shapes) + len(border.parameters) != len(inputs) or not 0 <= border.outputs <= len(outputs):
+    if len(border.shapes) + len(border.parameters) != len(image.parameters) or not (
+        0 <= border.outputs <= len(image.results)
+    ):
         raise VerificationError("the dynamic dimensions do not fit the number of parameters or results")
 
 

@@ -11,6 +11,7 @@ from ...ffi.description import Description, describe
 from ...ffi.refusals import refusal
 from ...ffi.registry import find, lookup
 from ...ffi.sites import Site
+from ...formats.documents import json_of
 from ...hlo.errors import InputError, UnsupportedError
 from ...hlo.ir import Instruction, Module
 from ...hlo.layouts import same_bytes
@@ -57,7 +58,7 @@ class DeviceCall:
     def of_bytes(data: bytes) -> DeviceCall:
         """What `to_bytes` wrote. Raises InputError for anything else."""
         try:
-            numbers, text = json.loads(data)
+            numbers, text = json_of(data)
             pairs = tuple((int(a), int(b)) for a, b in numbers["copied"])
             leaves = [tuple(map(int, numbers[name])) for name in ("operands", "results")]
             return DeviceCall(str(numbers["symbol"]), Description.of_bytes(text.encode()), leaves[0], leaves[1], pairs)

@@ -8,10 +8,11 @@ from ... import ffi
 from ...codegen import library
 from ...codegen.c_compiler import c_compiler
 from ...codegen.errors import CodegenError
+from ...hlo.ir import Module
 from ...hlo.library.calls import LIBRARY, is_foreign
 from ...planning.plan import KernelRequest, Plan
 from ..base import AheadOptions, CompileOptions, EmitFor, Emitter
-from ..host.compiler import HostCompiler
+from ..host.compiler import HostCompiler, Stopwatch
 from ..host.platform import HostPlatform
 from . import LANGUAGE, emit, unsupported
 
@@ -35,9 +36,16 @@ class CPlatformCompiler(HostCompiler):
 
     platform_name = "c"
 
-    def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> HostExecutable:
+    def compile(
+        self,
+        program: Plan,
+        emit_for: EmitFor | None,
+        options: CompileOptions,
+        source: Module | None = None,
+        watch: Stopwatch | None = None,
+    ) -> HostExecutable:
         c_compiler()  # one line if there is none, before any work
-        executable = super().compile(program, emit_in_c, options)
+        executable = super().compile(program, emit_in_c, options, source, watch)
         executable.platform_name = "c"
         return executable
 

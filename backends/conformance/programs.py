@@ -79,6 +79,11 @@ PROGRAMS: dict[str, Program] = {
         u = (s32[2], u8[3]) get-tuple-element(t), index=1\nb = f32[4] negate(a)
         ROOT r = ((s32[2], u8[3]), f32[4]) tuple(u, b)"""),
     ),
+    "tokens": Program(
+        _entry("""k = token[] parameter(0)\nx = f32[4] parameter(1)\nt = (token[], s32[3]) parameter(2)
+        i = s32[3] get-tuple-element(t), index=1\nn = f32[4] negate(x)\nj = s32[3] add(i, i)
+        ROOT r = (token[], s32[3], token[], f32[4]) tuple(k, j, k, n)"""),
+    ),
     "layouts": Program(
         _entry("""x = f32[2,3]{0,1} parameter(0)\ny = f32[2,3]{1,0} copy(x)\nROOT r = f32[2,3]{0,1} add(x, y)"""),
     ),

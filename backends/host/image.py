@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from ...formats.program import parameter_leaves, result_leaves
 from ...hlo.devices import ONE_DEVICE, Devices
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import Location
@@ -31,8 +32,8 @@ def image_of(
     those that the plan is for.
     """
     return Image(
-        tuple(s for shape in plan.module.parameter_shapes for _, s in shape.leaves()),
-        tuple(s for _, s in plan.module.result_shape.leaves()),
+        parameter_leaves(plan.module),
+        result_leaves(plan.module),
         plan.assignment.allocations,
         _elsewhere(plan),
         _constants(plan),
@@ -62,8 +63,10 @@ def with_memory(image: Image, sizes: Sequence[int]) -> Image:
 def _elsewhere(plan: Plan) -> dict[int, BufferSlice]:
     allocations, root = plan.assignment.allocations, plan.module.entry.root
     placed = {a.number for a in allocations if a.kind is AllocationKind.RESULT} | {a.result for a in allocations}
-    leaves = enumerate(plan.module.result_shape.leaves())
-    return {n: plan.assignment.slices[root, index] for n, (index, s) in leaves if n not in placed and s.bytes}
+    arrays = [(index, s) for index, s in plan.module.result_shape.leaves() if s.is_array]
+    return {
+        n: plan.assignment.slices[root, index] for n, (index, s) in enumerate(arrays) if n not in placed and s.bytes
+    }
 
 
 def _constants(plan: Plan) -> dict[int, memoryview]:

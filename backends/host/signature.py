@@ -37,13 +37,10 @@ class Signature:
         nowhere = len(allocations)
         inputs = _leaves("input", image.parameters, given)
         outputs = _leaves("output", image.results, taken)
-        copied = [(n, image.elsewhere[full]) for n, (full, _) in enumerate(outputs) if full in image.elsewhere]
-        variable = [given[n].index if n in given else nowhere for n, _ in inputs]
-        variable += [taken[n].index if n in taken else nowhere for n, _ in outputs]
-        place = {full: n for n, (full, _) in enumerate(outputs)}
-        aliased = tuple((n, place[given[full].result]) for n, (full, _) in enumerate(inputs) if _is_given(given, full))
-        leaves = tuple(i for _, i in inputs), tuple(o for _, o in outputs)
-        return Signature(*leaves, tuple(variable), tuple(copied), aliased)
+        variable = [given[n].index if n in given else nowhere for n in range(len(inputs))]
+        variable += [taken[n].index if n in taken else nowhere for n in range(len(outputs))]
+        aliased = tuple((n, a.result) for n, a in sorted(given.items()) if a.result >= 0)
+        return Signature(inputs, outputs, tuple(variable), tuple(sorted(image.elsewhere.items())), aliased)
 
     def place_inputs(self, values: Sequence[Any]) -> tuple[list[int], list[np.ndarray]]:
         """The address of each input, which is copied if it does not fit, and the arrays that must stay alive.
@@ -103,20 +100,14 @@ class Signature:
         return f"input {number}" if number < count else f"output {number - count}"
 
 
-def _is_given(allocations: dict[int, Allocation], number: int) -> bool:
-    return number in allocations and allocations[number].result >= 0
-
-
 def _end(span: tuple[int, int, int]) -> int:
     return span[1]
 
 
-def _leaves(role: str, shapes: Sequence[Shape], allocations: dict[int, Allocation]) -> list[tuple[int, Leaf]]:
-    """Array leaves with their number among all leaves. Tokens are leaves that the caller does not pass."""
-    found: list[tuple[int, Leaf]] = []
+def _leaves(role: str, shapes: Sequence[Shape], allocations: dict[int, Allocation]) -> tuple[Leaf, ...]:
+    found = []
     for number, shape in enumerate(shapes):
-        if shape.is_array:
-            promised = allocations[number].alignment if number in allocations else shape.dtype.bytes
-            held = allocations[number].shape if number in allocations else None
-            found.append((number, Leaf(role, len(found), held or shape, promised)))
-    return found
+        promised = allocations[number].alignment if number in allocations else shape.dtype.bytes
+        held = allocations[number].shape if number in allocations else None
+        found.append(Leaf(role, number, held or shape, promised))
+    return tuple(found)

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ...formats.documents import json_of
 from ...formats.program import read_text
 from ...hlo.errors import InputError
 from .limits import Limits
@@ -132,9 +133,9 @@ def read_reports(path: Path) -> list[Report]:
     text = read_text(path)
     try:
         try:
-            return [Report.from_json(json.loads(text))]
+            return [Report.from_json(json_of(text))]
         except json.JSONDecodeError:
-            return [Report.from_json(json.loads(line)) for line in text.splitlines() if line.strip()]
+            return [Report.from_json(json_of(line)) for line in text.splitlines() if line.strip()]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: not a report of the suite ({type(error).__name__}: {error})",

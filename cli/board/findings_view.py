@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from ...differential.campaign.state import STATE_FILE
 from ...differential.finding import CASE_FILE, Finding, read_finding, rerun_of
+from ...formats.documents import json_of
 from ...formats.program import read_text
 from ...hlo.errors import InputError
 
@@ -140,7 +140,7 @@ def _bisection(file: Path) -> Bisection | None:
     if not file.is_file():
         return None
     try:
-        found = json.loads(read_text(file))
+        found = json_of(read_text(file))
         runs = tuple((str(r["changed"]), bool(r["shows"]), str(r["sentence"])) for r in found["evidence"])
         return Bisection(str(found["culprit"] or "nobody"), str(found["sentence"]), runs)
     except (ValueError, KeyError, TypeError) as error:

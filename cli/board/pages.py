@@ -15,6 +15,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...benchmarks.ab_history import Record, by_series
 from ...benchmarks.suite.results import Report
+from ...formats.documents import json_of
 from .coverage import Coverage
 from .figures import course, parity, spark, suite_courses
 from .findings_view import FindingView
@@ -79,7 +80,7 @@ def files_of(board: Board) -> dict[str, str]:
 def is_board(folder: Path) -> bool:
     """Whether a folder holds a board and nothing else, so that another board may take its place."""
     try:
-        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        listed = json_of((folder / MANIFEST).read_text(encoding="utf-8"))
         return listed["kind"] == "testbed-board" and {p.name for p in folder.iterdir()} == set(listed["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -1,5 +1,5 @@
-"""What a campaign has run so far: opcodes and element types by stack, against what its orders may draw; and the forms of
-kernels, against the tables of the stacks.
+"""What a campaign has run so far: opcodes and element types by stack, against what its orders may draw; and the forms
+of kernels, against the tables of the stacks.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...formats.documents import json_of
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from .cause import Cause
@@ -107,7 +108,7 @@ def read_state(folder: Path) -> State:
     """The state of the campaign in a folder. Raises InputError if there is none, or it is damaged."""
     file = folder / STATE_FILE
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json_of(file.read_text(encoding="utf-8"))
         if found["schema"] != SCHEMA:
             raise InputError(
                 f"{file}: schema {found['schema']}, not {SCHEMA}", remedy="begin a campaign in a new folder"

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ...codegen.options import Target
+from ...formats.documents import json_of
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from ..campaign.campaign import Campaign
@@ -77,7 +78,7 @@ def read_hunts(folder: Path) -> Hunts:
     """The results in a folder. Raises InputError if there are none, or they are damaged."""
     file = folder / RESULTS_FILE
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json_of(file.read_text(encoding="utf-8"))
         if found["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {found['schema']}, not {SCHEMA}", remedy="begin in a new folder")
         rows = [Caught(**{**row, "blamed": tuple(row["blamed"])}) for row in found["faults"]]

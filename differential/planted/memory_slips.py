@@ -58,7 +58,7 @@ MEMORY: tuple[Fault, ...] = (
         "memory",
         "loops over the elements of a result leave out its last column",
         ("legacy",),
-        ("emits",),
+        ("legacy",),
         [
             Edit(
                 "legacy.loops",

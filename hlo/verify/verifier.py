@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..errors import VerificationError
 from ..ir import Computation, Instruction, Module
 from ..opcodes import Op
@@ -31,17 +33,24 @@ def check_form(i: Instruction) -> None:
 
 
 def verify_instruction(i: Instruction) -> None:
-    """Checks its form. LAYOUT1: a layout is a permutation of the dimensions. SHAPE1: the shape is the one that the
-    opcode's rule infers.
+    """Checks its form. SIZE1: an array has so many dimensions and bytes at most that NumPy can name it, also if it is
+    empty. LAYOUT1: a layout is a permutation of the dimensions. SHAPE1: the shape is the one that the opcode's rule
+    infers.
     """
     check_form(i)
     for _, leaf in i.shape.leaves():
+        if leaf.rank > MOST_DIMENSIONS:
+            broken(i, "SIZE1", f"has {leaf.rank} dimensions, {MOST_DIMENSIONS} at most are possible", "reshape it")
+        if leaf.is_array and prod(d for d in leaf.dims if d > 0) * leaf.dtype.bytes > MOST_BYTES:
+            broken(i, "SIZE1", f"{leaf.without_layout()} is too large to be addressed", "use smaller dimensions")
         if leaf.layout is not None and leaf.is_array and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):
             broken(i, "LAYOUT1", f"layout of {leaf} does not order its {leaf.rank} dimensions")
     expected = INFER[i.opcode](i)
     if not _acceptable(i, expected):
         broken(i, "SHAPE1", f"has shape {i.shape.without_layout()}, but its operands give {expected.without_layout()}")
 
+
+MOST_DIMENSIONS, MOST_BYTES = 64, (1 << 63) - 1
 
 NEEDED = {Op.PARAMETER: ("parameter_number",), Op.CONSTANT: ("literal",), Op.BROADCAST: ("dimensions",)}
 """Required attributes that are not in the opset's rows: they have no name in text, or text may omit them."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ...backends.base import MemoryFault
 from ...differential import finding as findings
 from ...formats.program import load_program
 from ...hlo.errors import ParseError
@@ -74,6 +75,31 @@ def test_a_mismatch_writes_a_folder_that_diff_takes(monkeypatch, tmp_path):
     assert (folder / "stages/legacy/1.ll").read_text() == "wrong code"
     assert findings.read_finding(folder).stacks == ("evaluator", "legacy", "mlir,negate=legacy")
     assert "--emitters mlir,negate=legacy" in (folder / "rerun").read_text()
+
+
+class Foreign:
+    """A compiled program whose results are right, whatever it reads."""
+
+    stages = (("1.ll", "code"),)
+
+    def execute(self, inputs):
+        return [-inputs[0], inputs[1]]
+
+    def execute_checked(self, inputs):
+        raise MemoryFault("t_kernel", "t", "memory that is not its own is read by kernel t_kernel (t)", "see its IR")
+
+
+def test_foreign_memory_is_a_mismatch_where_it_is_checked(monkeypatch, tmp_path):
+    monkeypatch.setattr(door, "compiled", lambda text, flags: Foreign())
+    monkeypatch.setattr(findings, "compile_module", lambda *_: Foreign())
+    monkeypatch.setattr(door.tempfile, "tempdir", str(tmp_path))
+    given, stacks = [np.ones((2, 3), np.float32), np.int32(3)], ["evaluator", "legacy"]
+    with pytest.raises(AssertionError, match=r"legacy: memory that is not its own is read by kernel t") as caught:
+        door.check(TEXT, given, stacks)
+    assert "--debug memory" in str(caught.value)
+    door.check(TEXT, given, stacks, memory=False)
+    monkeypatch.setattr(door, "MOST_CHECKED_BYTES", 10)
+    door.check(TEXT, given, stacks)
 
 
 def test_what_is_wrong_before_running_passes_through():

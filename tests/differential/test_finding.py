@@ -57,6 +57,16 @@ def test_what_diff_has_no_option_for_is_repeated_by_bisect(tmp_path):
     assert not read_finding(folder).setting.optimized and "optimized=False" in (folder / "test_case.py").read_text()
 
 
+def test_the_command_and_the_case_keep_the_checking_mode(tmp_path):
+    case = finding_of(MODULE, X, found(), setting=Setting(memory=True))
+    folder = write_finding(tmp_path / "f", case)
+    lines = (folder / "rerun").read_text().splitlines()
+    assert lines and all(line.endswith(" --debug memory") for line in lines)
+    assert read_finding(folder).setting.memory and "memory=True" in (folder / "test_case.py").read_text()
+    case = findings.replace(case, setting=Setting(memory=True, optimized=False))
+    assert findings.rerun_of(case, folder) == f"./testbed bisect {folder}  # in the checking mode, as case.json says"
+
+
 def test_the_unit_test_fails_until_it_is_mended(tmp_path):
     """Its verdict is that of the stacks, not what is written in the folder."""
     healthy = finding_of(MODULE, X, found())

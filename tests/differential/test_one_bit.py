@@ -81,7 +81,7 @@ def test_one_step_beyond_the_row_fails(case: Case, monkeypatch: pytest.MonkeyPat
         AssertionError,
         match=rf"out{leaf}: other differs from evaluator in 1 of {COUNT} .*allowed" if inexact else "differs",
     ):
-        door.check(text, inputs, stacks=STACKS)
+        door.check(text, inputs, stacks=STACKS, memory=False)
 
 
 def test_the_rows_are_exact_or_tight():
@@ -101,14 +101,14 @@ def test_signs_of_zeros_count(op: str, monkeypatch: pytest.MonkeyPatch):
     x = np.array([0.0, 1, 2, 0.0], np.float32)
     run_with(monkeypatch, lambda results: [np.where(r == 0, -r, r) for r in results])
     with pytest.raises(AssertionError, match="the same bits"):
-        door.check(one(op), [x], stacks=STACKS)
+        door.check(one(op), [x], stacks=STACKS, memory=False)
 
 
 def test_any_nan_is_any_other(monkeypatch: pytest.MonkeyPatch):
     x = np.array([np.nan, 1, 2, 3], np.float32)
     payload = np.array(0xFFC12345, np.uint32).view(np.float32)
     run_with(monkeypatch, lambda results: [np.where(np.isnan(r), payload, r) for r in results])
-    (result,) = door.check(one("negate(p)"), [x], stacks=STACKS)
+    (result,) = door.check(one("negate(p)"), [x], stacks=STACKS, memory=False)
     assert np.isnan(result[0])
 
 
@@ -120,10 +120,10 @@ def test_only_arithmetic_may_flush_a_subnormal(op: str, may: bool, monkeypatch: 
     monkeypatch.setattr(door, "run_stack", lambda text, stack, inputs: [flushed if stack == "other" else kept])
     x = [np.ones(4, np.float32)]
     if may:
-        door.check(one(op), x, stacks=STACKS)
+        door.check(one(op), x, stacks=STACKS, memory=False)
     else:
         with pytest.raises(AssertionError, match="the same bits"):
-            door.check(one(op), x, stacks=STACKS)
+            door.check(one(op), x, stacks=STACKS, memory=False)
 
 
 REGION = "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
@@ -163,11 +163,11 @@ def test_a_larger_module_fails_beyond_its_bound_and_names_it(name: str, monkeypa
         return [x]
 
     run_with(monkeypatch, lambda results: moved(results, (bound.ulp + bound.scaled) * 0.5))
-    door.check(text, inputs, stacks=STACKS)
+    door.check(text, inputs, stacks=STACKS, memory=False)
     monkeypatch.undo()
     run_with(monkeypatch, lambda results: moved(results, (bound.ulp + bound.scaled) * 1.5 + 1))
     with pytest.raises(AssertionError, match=re.escape(f"allowed: {bound}")):
-        door.check(text, inputs, stacks=STACKS)
+        door.check(text, inputs, stacks=STACKS, memory=False)
 
 
 @pytest.mark.parametrize("dtype", ["f8e5m2", "f8e4m3fn", "bf16", "f16"])
@@ -175,11 +175,11 @@ def test_narrow_floats_may_be_one_step_off_and_no_more(dtype: str, monkeypatch: 
     text = one("sine(p)", dtype)
     x = np.array([0.25, 0.5, 1, 1.5]).astype(DType(dtype).numpy)
     run_with(monkeypatch, lambda results: [stepped(results[0], 1, 1)])
-    door.check(text, [x], stacks=STACKS)
+    door.check(text, [x], stacks=STACKS, memory=False)
     monkeypatch.undo()
     run_with(monkeypatch, lambda results: [stepped(results[0], 1, 2)])
     with pytest.raises(AssertionError, match="allowed: 1 ulp"):
-        door.check(text, [x], stacks=STACKS)
+        door.check(text, [x], stacks=STACKS, memory=False)
 
 
 def test_movement_and_integers_are_exact():

@@ -2,21 +2,53 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from ...differential.campaign.campaign import Campaign
 from ...differential.campaign.task import Orders
-from ...differential.follow_up import follow_up
+from ...differential.child import Child
+from ...differential.fake_inputs import fake_inputs
+from ...differential.finding import finding_of, read_finding, write_finding
+from ...differential.follow_up import SMALL, follow_up
 from ...differential.generate.program import Limits
+from ...differential.outcome import STACKS, OutcomeKind
 from ...differential.planted import hunt
 from ...differential.planted.hunt import RESULTS_FILE, Caught, Hunter, Hunts, Summary, read_hunts
+from ...differential.planted.table import plant
+from ...differential.setting import Setting
+from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...hlo.opcodes import Op
 
 FEW = Orders(Limits(3, ops=frozenset({Op.REVERSE}), dtypes=(DType.F32,)), mixed=False)
 REVERSE, SHIFT = "legacy-reverse-forgotten", "mlir-sign-of-unsigned-shift"
+
+
+MEMORY_TEXT = """HloModule m
+ENTRY e { x = f32[12] parameter(0)
+  y = f32[12] cosine(x)
+  z = f32[12] multiply(y, x)
+  r = f32[12] reverse(z), dimensions={0}
+  s = f32[12] sine(r)
+  ROOT t = (f32[12], f32[12]) tuple(s, z) }
+"""
+
+
+def test_a_finding_of_the_checking_mode_keeps_it_when_it_is_made_small_and_bisected(tmp_path):
+    begin, module = partial(plant, "legacy-reverse-from-before"), parse_module(MEMORY_TEXT)
+    inputs, setting = fake_inputs(module, 0), Setting(memory=True, cache=False)
+    with Child(begin) as child:
+        found = child.outcome(module, inputs, STACKS, setting=setting)
+    assert (found.kind, found.blamed) == (OutcomeKind.CRASH, ("legacy",)) and "MemoryCheckError" in found.sentence
+    folder = write_finding(tmp_path / "f", finding_of(module, inputs, found, setting=setting), stages={})
+    made = follow_up(folder, begin=begin, seconds=20.0, cache=False)
+    assert made is not None and (made.kind, made.blamed) == ("crash", ("legacy",))
+    assert "reverse" in made.culprit and made.after < made.before
+    small = read_finding(folder / SMALL)
+    assert small.setting.memory and "--debug memory" in (folder / SMALL / "rerun").read_text()
 
 
 def test_a_fault_is_caught_small_and_one_that_is_not_drawn_is_not(tmp_path):

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("legacy", "mlir_emitters")
 
 SHARED = {
+    "codegen/forms.py": "the interface: what a stack says of the forms that it chose, as values",
     "codegen/helpers.py": "the interface: texts of functions that programs share, emitted once a process",
     "codegen/options.py": "the interface: target and options in, LLVM IR text out",
     "hlo/attributes.py": "the language: windows and dimension numbers",
@@ -36,7 +37,6 @@ SHARED = {
 """Modules that both stacks import."""
 
 ONE_ONLY = {
-    "codegen/forms.py": ("legacy", "the interface: what a stack says of the forms that it chose"),
     "codegen/lite_text.py": ("legacy", "the interface: a module of llvmlite's as LLVM IR text"),
     "codegen/mlir.py": ("mlir_emitters", "the interface: MLIR's own translation to LLVM IR text"),
     "hlo/analysis/sorted_parts.py": ("legacy", "the form of a request: a sort of which slices are the results"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...hlo.dynamic_border import DynamicBorder, DynamicDimension
 from ...hlo.errors import InputError
+from ...hlo.shapes import Shape
 from ...planning.allocation import Allocation, AllocationKind
 from ..image import Image, Kernel
 from ..kinds import SequentialThunk
@@ -83,8 +84,8 @@ def image_of(
     """The image of a Buffers message. Raises InputError for values that it cannot have; the verifier sees the rest."""
     allocations = values["allocations"]
     return Image(
-        tuple(shape_of(s) for s in values["parameters"]),
-        tuple(shape_of(s) for s in values["results"]),
+        _arrays(values["parameters"]),
+        _arrays(values["results"]),
         tuple(_allocation_of(index, a) for index, a in enumerate(allocations)),
         {place["result"]: slice_of(place["slice"]) for place in values["elsewhere"]},
         constants,
@@ -95,6 +96,11 @@ def image_of(
         values["nanoseconds"] / 1e9,
         {index: (a["largest"], None) for index, a in enumerate(allocations) if a["largest"]},
     )
+
+
+def _arrays(leaves: Sequence[Values]) -> tuple[Shape, ...]:
+    """The shapes of arrays. Files of earlier versions list tokens, too."""
+    return tuple(shape for shape in map(shape_of, leaves) if shape.is_array)
 
 
 def _allocation_of(index: int, a: Values) -> Allocation:

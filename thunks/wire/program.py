@@ -169,7 +169,7 @@ def _check_entry(program: ProgramFile) -> None:
     }
     for what, (outer, inner, kept) in callers.items():
         seen = [leaf for shape in outer for _, leaf in shape.leaves() if leaf.is_array]
-        held = [leaf for leaf in inner if leaf.is_array][: kept if isinstance(kept, int) else None]
+        held = inner[: kept if isinstance(kept, int) else None]
         if [(s.dtype, s.dims) for s in seen] != [(s.dtype, s.dims) for s in held]:
             raise VerificationError(f"the {what} that callers see are not those of the program")
 
