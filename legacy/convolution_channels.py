@@ -207,7 +207,7 @@ def blocks_of_channels(view: View, instruction: Instruction, column: int) -> Blo
     positions, lanes = max(part.step for part in parts), max(view.vector_bits, 128) // dtype.bits
     alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
     micro = ChannelMicro(inputs, weights, positions, alone, len(c.axes), taps if positions > 1 else 0)
-    return Blocks(column, across, min(BLOCK, c.groups), parts, (), False, True, micro)
+    return Blocks(column, across, min(BLOCK, c.groups), parts, (), adds=False, calls=True, form=micro)
 
 
 class Channels(Held):

@@ -101,8 +101,8 @@ class Part:
 class Blocks:
     """column: the role of neighbours; across: that of positions that are computed together. width: the most columns of
     a block. parts: of the positions across. levels: for each spatial dimension, the loops over its window; then those
-    over passes of features. adds: whether products are added to what the sums' memory holds. calls: whether a function
-    that kernels share computes them. form: what a kind of blocks is given besides.
+    over passes of features; terms: of a partial sum. adds: whether products are added to what the sums' memory holds.
+    calls: whether a function that kernels share computes them. form: what a kind of blocks is given besides.
     """
 
     column: int
@@ -110,6 +110,7 @@ class Blocks:
     width: int
     parts: tuple[Part, ...]
     levels: tuple[list[Level], ...]
+    terms: int = UNBOUNDED
     adds: bool = True
     calls: bool = False
     form: Any = None
@@ -117,8 +118,9 @@ class Blocks:
 
 def blocks_on_stack(view: View, instruction: Instruction, column: int) -> Blocks:
     c, across = Convolution.of(instruction), across_role(instruction, column)
-    width = min(BLOCK, c.sizes[column])
-    return Blocks(column, across, width, tuple(_parts(c, across)), tuple(_levels(view, instruction)))
+    width, apart = min(BLOCK, c.sizes[column]), in_parts(view, accumulator_dtype(instruction), c.terms, COLUMN_TERMS)
+    terms = COLUMN_TERMS if apart else UNBOUNDED
+    return Blocks(column, across, width, tuple(_parts(c, across)), tuple(_levels(c, terms)), terms)
 
 
 def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
@@ -138,14 +140,7 @@ def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
         yield Part(start, end, 1, border=True)
 
 
-def _most(view: View, instruction: Instruction) -> int:
-    """Terms of a partial sum."""
-    apart = in_parts(view, accumulator_dtype(instruction), Convolution.of(instruction).terms, COLUMN_TERMS)
-    return COLUMN_TERMS if apart else UNBOUNDED
-
-
-def _levels(view: View, instruction: Instruction) -> list[list[Level]]:
-    c, most = Convolution.of(instruction), _most(view, instruction)
+def _levels(c: Convolution, most: int) -> list[list[Level]]:
     each = ROWS if c.products >= MINIMUM_MULTIPLICATIONS else 1
     found, terms = levels_of([max(1, c.ins // each)], each, most, OUTSIDE)
     levels = [found]
@@ -176,7 +171,7 @@ class Columns:
         self.large = self.c.products >= MINIMUM_MULTIPLICATIONS
         most = max(part.step for part in self.blocks.parts)
         self.sums = PartialArrays(self.code, [zero(self.dtype)], self.blocks.width * most)
-        self.most = _most(self.e.view, self.instruction)
+        self.most = self.blocks.terms
         self.levels = self.blocks.levels
 
     def emit(self, steps: Steps | None) -> None:

@@ -109,7 +109,7 @@ def blocks_deep(view: View, instruction: Instruction, partition: Partition | Non
     parts, levels = tuple(parts_of_tiles(c, across, place, step, True)), levels_held(c, held, each)
     block = None if partition is None else block_of(partition, c.outs, features, 1)
     found = Depth(lanes, features, held, each, block)
-    return Blocks(OUT, across, features, parts, levels, held > 0 or each < c.ins, True, found)
+    return Blocks(OUT, across, features, parts, levels, adds=held > 0 or each < c.ins, calls=True, form=found)
 
 
 class Deep(Held):

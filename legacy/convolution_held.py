@@ -108,7 +108,9 @@ def blocks_held(view: View, results: Results, column: int) -> Blocks:
     calls = _calls(view, instruction, found, step)
     over = tiles_of(grid, view.vector_bits, end - start) if calls and step > 1 and apart == 1 else (step, False)
     parts, levels = parts_of_tiles(c, across, place, step, calls, over), levels_held(c, held, each)
-    return Blocks(column, across, grid.width, tuple(parts), levels, held > 0 or each < c.ins, calls, found)
+    return Blocks(
+        column, across, grid.width, tuple(parts), levels, adds=held > 0 or each < c.ins, calls=calls, form=found
+    )
 
 
 def _calls(view: View, instruction: Instruction, found: Holding, step: int) -> bool:

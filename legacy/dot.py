@@ -126,11 +126,8 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         return rounded(code, dtype, instruction.shape.dtype, _run(e, instruction, way, index))
     if way.in_parts:
         return (yield from _dot_in_parts(e, instruction, index))
-    unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
-    if _are_short_runs(code.view, instruction, dtype):
-        unroll = Unroll.NEVER
     for k in contracting_order(lhs.shape, dims):
-        loops.append(code.loop(sizes[k], carried=[total], unroll=unroll))
+        loops.append(code.loop(sizes[k], carried=[total], unroll=way.unroll))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
     left, right = dims.operand_positions(index.multi, inner)
     a = yield lhs, Index.at(code, lhs.shape, left)
@@ -176,11 +173,13 @@ def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How an element of a dot is computed. in_parts: as partial sums. run: the arrays of which a function that kernels
-    share adds up the products; ahead: whether what follows is fetched. shares, walks: as of Fit.
+    """How an element of a dot is computed. unroll: the mode of its loops. in_parts: as partial sums. run: the arrays of
+    which a function that kernels share adds up the products; ahead: whether what follows is fetched. shares, walks: as
+    of Fit.
     """
 
-    in_parts: bool
+    unroll: Unroll
+    in_parts: bool = False
     run: tuple[Instruction, ...] = ()
     ahead: bool = False
 
@@ -198,14 +197,15 @@ def way_of(view: View, instruction: Instruction) -> Way:
     dims, operands, dtype = DotDims.of(instruction), instruction.operands[:2], accumulator_dtype(instruction)
     length = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
     if not in_parts(view, dtype, length, TERMS - 1):
-        return Way(False)
+        unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
+        return Way(Unroll.NEVER if _are_short_runs(view, instruction, dtype) else unroll)
     sides = zip(operands, (dims.lhs_contracting, dims.rhs_contracting), strict=True)
     rows = all(len(along) == 1 and operand.shape.strides[along[0]] == 1 for operand, along in sides)
     sources = tuple(x for o in operands if o.shape.dtype is dtype and (x := source_of(o, view.leaves)) is not None)
     known = dtype in (DType.F32, DType.F64) and len(sources) == 2
     if not known or not rows or not is_run(view, length, instruction.shape.size == 1):
-        return Way(True)
-    return Way(True, sources, bool(streams_of(view, operands, operands[0].shape)))
+        return Way(Unroll.FREELY, True)
+    return Way(Unroll.FREELY, True, sources, bool(streams_of(view, operands, operands[0].shape)))
 
 
 def _run(e: Elemental, instruction: Instruction, way: Way, index: Index) -> ir.Value:
@@ -257,10 +257,14 @@ def columns_of(instruction: Instruction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DotColumns:
-    """column: the dimension of the result that columns are along; most: columns of a block."""
+    """column: the dimension of the result that columns are along; most: columns of a block. each: rows of a pass.
+    apart: whether sums are made of partial ones.
+    """
 
     column: int
     most: int
+    each: int
+    apart: bool
 
 
 def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: Steps | None = None) -> None:
@@ -273,7 +277,7 @@ def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: St
     inside = () if steps is None else steps.dimensions
     for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
         sums.start(block)
-        _accumulate(e, instruction, sums, positions, column, start, block)
+        _accumulate(e, instruction, sums, given, positions, start, block)
         loop = code.loop(block)
         positions[column] = code.add(start, loop.index)
         index = Index.at(code, result, positions)
@@ -286,8 +290,8 @@ def _accumulate(
     e: Elemental,
     instruction: Instruction,
     sums: PartialArrays,
+    given: DotColumns,
     positions: list[IndexValue],
-    column: int,
     start: IndexValue,
     block: int,
 ) -> None:
@@ -298,11 +302,10 @@ def _accumulate(
     order = contracting_order(lhs.shape, dims)
     inner: list[IndexValue] = [0] * len(order)
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
-    apart = in_parts(code.view, dtype, math.prod(sizes), COLUMN_TERMS)
-    each = FAR_ROWS if rhs.shape.size * rhs.shape.dtype.bytes >= FAR else ROWS
+    apart, each = given.apart, given.each
     for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
         loop = code.loop(block)
-        positions[column] = code.add(start, loop.index)
+        positions[given.column] = code.add(start, loop.index)
         (total,) = sums.read(loop.index)
         for r in range(rows):
             for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
@@ -323,4 +326,8 @@ def columns(task: Task) -> Fit:
     if column is None:
         raise Unfit(f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result")
     in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
-    return Fit(DotColumns(column, most), in_steps, (root,))
+    lhs, rhs = (o.shape for o in root.operands[:2])
+    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= FAR else ROWS
+    terms = math.prod(lhs.dims[d] for d in DotDims.of(root).lhs_contracting)
+    apart = in_parts(task.view, accumulator_dtype(root), terms, COLUMN_TERMS)
+    return Fit(DotColumns(column, most, each, apart), in_steps, (root,))

@@ -170,19 +170,22 @@ def _passes(view: View, parts: Sequence[Chosen]) -> str:
     """The list of LLVM's passes: 'glue' for a kernel that spends its time in functions that kernels share, 'lean' where
     few passes are enough for its own loops.
     """
-    roots = [leaf.instruction for part in parts for leaf in part.results.leaves]
-    nodes, own = list(walk(roots, view.leaves)), {i for part in parts for i in part.fit.own}
-    fits = [part.fit for part in parts]
-    light = all(fit.light or (fit.light is None and len(parts) == 1) for fit in fits)
-    if fits[0].light is None:
-        light = light and len(nodes) <= LIGHT and not any(i.opcode in EXPENSIVE for i in nodes)
-    if not light:
+    nodes = list(walk([root for part in parts for root in part.results.roots], view.leaves))
+    fits, own = [part.fit for part in parts], {i for part in parts for i in part.fit.own}
+    if not _is_light(fits, nodes):
         return "full"
     ways = [_WAYS[i.opcode](view, i) for i in nodes if i.opcode in _WAYS and i not in own]
-    walks = any(fit.walks for fit in fits) or any(way.walks for way in ways)
-    if not walks and (any(fit.shares for fit in fits) or any(way.shares for way in ways)):
+    found = [*fits, *ways]
+    if any(work.shares for work in found) and not any(work.walks for work in found):
         return "glue"
     return "lean" if any(fit.lean for fit in fits) else "full"
+
+
+def _is_light(fits: Sequence[Fit], nodes: Sequence[Instruction]) -> bool:
+    """Whether all that a kernel computes in loops of its own is a few cheap operations."""
+    if fits[0].light is not None:
+        return fits[0].light
+    return len(fits) == 1 and len(nodes) <= LIGHT and not any(i.opcode in EXPENSIVE for i in nodes)
 
 
 LIGHT = 20

@@ -41,7 +41,7 @@ bytes only.
 @dataclass(frozen=True, slots=True)
 class PaddedRows:
     """rows: their number; before, low, after: lanes of a row of the operand, of what is put before them, of a row of
-    the result. each: lanes of an element.
+    the result. each: lanes of an element. lanes: of a vector.
     """
 
     operand: Instruction
@@ -51,6 +51,7 @@ class PaddedRows:
     low: int
     after: int
     each: int
+    lanes: int
 
     @staticmethod
     def of(view: View, leaf: Leaf) -> PaddedRows:
@@ -73,14 +74,16 @@ class PaddedRows:
         needs(operand.shape.minor_to_major == shape.minor_to_major, "rows lie in another order")
         each, rows = max(1, dtype.bytes // UNIT), shape.size // length
         before, low, after = (n * each for n in (size, here.low, length))
-        return PaddedRows(operand, pad.operands[1], rows, before, low, after, each)
+        unit = min(dtype.bytes, UNIT)
+        narrow = unit <= NARROW and view.vector_bits < MASKING
+        lanes = (SHORT_VECTOR if narrow else max(view.vector_bits, 128) // 8) // unit
+        return PaddedRows(operand, pad.operands[1], rows, before, low, after, each, lanes)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         code, dtype = e.code, leaf.shape.dtype
         unit = min(dtype.bytes, UNIT)
         element = ir.IntType(8 * unit)
-        narrow = unit <= NARROW and code.view.vector_bits < MASKING
-        lanes = (SHORT_VECTOR if narrow else max(code.view.vector_bits, 128) // 8) // unit
+        lanes = self.lanes
         fillers = self._fillers(e, dtype, element)
         source, target = e.leaves[self.operand].value, leaf.pointer(e).value
         each = 0 if steps is None else self.rows // steps.partition.extent
