@@ -303,7 +303,7 @@ def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True
     """n elements folded into one, in any order. step: the relative error of one step, in ulp.
 
     wide: whether f16 and narrower types accumulate in f32; where they need not, each step rounds to the type itself. A
-    long chain stops growing where its elements are below half an ulp of it, so that its error grows with n, not √n.
+    long chain stands still where its elements are below half an ulp of it: then its error is as large as the result.
     """
     if not step:
         return given
@@ -314,7 +314,8 @@ def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True
     growth = min(n, 4 * math.sqrt(n)) * step * min(unit, single)
     rounding = 0.0
     if unit > single:
-        rounding = unit if wide else (1 + (n if n > 2 / unit else math.sqrt(n)) / 2) * step * unit
+        still = n > 2 / unit
+        rounding = unit if wide else (1 + (1 / unit if still else math.sqrt(n) / 2)) * step * unit
     due = given.due + growth
     scaled = max(given.scaled, due if wide else due + rounding)
     return Error(due + rounding, scaled, flush=True, absolute=given.absolute)

@@ -17,7 +17,7 @@ from .facts import Code, Facts
 from .graph import Buffer, Node
 from .long_sums import SHORT, are_float_sums
 from .reduce import UNROLLABLE, are_dear
-from .reduce_ways import by_memory, operands_of, reduced_dimensions
+from .reduced import by_memory, operands_of, reduced_dimensions
 
 BLOCK_COLUMNS = 1024
 """Results accumulated together: a page of f32 of each row."""

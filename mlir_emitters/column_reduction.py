@@ -29,7 +29,7 @@ from .long_sums import (
 from .products import dimensions_inside, write_together
 from .ranges import Steps, grouped, open_steps, width_of
 from .reduce import UNROLLABLE, combine, is_one_operation, rounded
-from .reduce_ways import initials_of, operands_of, reduced_dimensions
+from .reduced import initials_of, operands_of, reduced_dimensions
 from .view import Subject, View
 
 VECTOR = 16

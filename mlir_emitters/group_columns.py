@@ -22,7 +22,7 @@ from .group_rows import neutral, operation_of
 from .products import write_together
 from .ranges import positions_of
 from .reduce import combine, finished
-from .reduce_ways import initials_of, operands_of, reduced_dimensions
+from .reduced import initials_of, operands_of, reduced_dimensions
 from .view import Subject, View
 
 MINIMUM_ITEM_ROWS = 2

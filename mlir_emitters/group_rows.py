@@ -24,7 +24,7 @@ from .graph import STEPWISE, WIDENED, Buffer, Node
 from .group import LINE, Group, SharedScalars, types_of
 from .ranges import Steps, positions_of
 from .reduce import combine, finished
-from .reduce_ways import initials_of, operands_of
+from .reduced import initials_of, operands_of
 from .row_graph import Role, RowGraph
 from .row_walks import Rows, Walk, is_reduced
 from .rows import RowKernel

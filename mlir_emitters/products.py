@@ -8,7 +8,7 @@ from ..hlo.opcodes import Op
 from .elemental import Elemental, Indices
 from .elementwise import EMIT
 from .graph import Buffer, Node, reachable
-from .reduce_ways import reduced_dimensions
+from .reduced import reduced_dimensions
 from .view import Subject
 
 

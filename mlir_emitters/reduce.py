@@ -19,7 +19,8 @@ from .extremum_run import ExtremumRun
 from .graph import Buffer, Node, reachable
 from .long_extremum import extremum_in_lanes, is_in_lanes
 from .long_sums import SPLIT, STRIDED, TURNS, Carried, LongSums, component_type, long_sum
-from .reduce_ways import Kind, Way, full_index, initials_of, operands_of, reduced_dimensions, way_of
+from .reduce_ways import Kind, Way, way_of
+from .reduced import full_index, initials_of, operands_of, reduced_dimensions
 from .sum_run import SumRun
 from .tails import FETCHED, reduce_tails
 from .word_rows import sum_of_words

@@ -18,33 +18,10 @@ from .graph import Buffer, Node
 from .linear import is_linear
 from .long_extremum import is_in_lanes
 from .long_sums import are_float_sums, is_long
+from .reduced import by_memory, full_index, operands_of, reduced_dimensions
 from .sum_run import MINIMUM_RUN_ELEMENTS, Addends, addends_of, is_run, stored_of
 from .tails import FETCHED, lanes_of
 from .word_rows import takes_words
-
-
-def reduced_dimensions(node: Node) -> tuple[int, ...]:
-    return tuple(node.attributes["dimensions"])
-
-
-def operands_of(node: Node) -> Sequence[Buffer]:
-    return node.inputs[: len(node.inputs) // 2]
-
-
-def initials_of(node: Node) -> Sequence[Buffer]:
-    return node.inputs[len(node.inputs) // 2 :]
-
-
-def by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
-    """Dimensions in the memory order of a buffer, slowest first."""
-    return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
-
-
-def full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:
-    """The index of an element of the operands."""
-    remaining = iter(kept)
-    rank = len(node.inputs[0].dims)
-    return tuple(reduced[d] if d in reduced else next(remaining) for d in range(rank))
 
 
 @dataclass(frozen=True, slots=True)

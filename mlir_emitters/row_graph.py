@@ -15,7 +15,7 @@ from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .graph import Buffer, Node, reachable
-from .reduce_ways import initials_of, operands_of, reduced_dimensions
+from .reduced import initials_of, operands_of, reduced_dimensions
 
 
 class Role(Enum):

@@ -14,7 +14,8 @@ from .extremum_run import run_of
 from .facts import Code, Facts
 from .graph import Buffer, Node
 from .long_sums import are_float_sums
-from .reduce_ways import is_long_sum, operands_of
+from .reduce_ways import is_long_sum
+from .reduced import operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 from .sum_run import Addends, addends_of, is_run
 

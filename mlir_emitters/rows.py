@@ -22,7 +22,7 @@ from .graph import Buffer, Node
 from .long_sums import Carried
 from .ranges import Steps, bounds, positions_of
 from .reduce import Running, finished, long_sums
-from .reduce_ways import initials_of, operands_of
+from .reduced import initials_of, operands_of
 from .row_graph import PASSED, Role
 from .row_walks import Call, Rows, Walk, is_reduced, writer_of
 from .sum_run import SumRun

@@ -471,10 +471,15 @@ ENTRY e {
   ROOT r = (bf16[], bf16[]) reduce(x, y, zero, least), dimensions={0}, to_apply=both
 }
 """
-    total, _ = bounds_of(parse_module(text))
-    short, _ = bounds_of(parse_module(text.replace("911", "100")))
-    standing, half = np.array(128, ml_dtypes.bfloat16), np.array(64, ml_dtypes.bfloat16)
-    whole = np.array(368, ml_dtypes.bfloat16)
-    dtype = FROM_NUMPY[whole.dtype]
-    assert not disagreeing(standing, whole, dtype, total).any()
-    assert disagreeing(half, standing, dtype, short).any()
+    x = np.full(911, 0.4, ml_dtypes.bfloat16)
+    for length, right, wrong in ((911, (128, 364), (-128, 1024)), (100, (40,), (20, 128))):
+        inputs = [x[:length], x[:length]]
+        program = text.replace("911", str(length)).replace(
+            "ROOT r = (bf16[], bf16[]) reduce", "b = (bf16[], bf16[]) reduce"
+        )
+        program = program.replace("to_apply=both }", "to_apply=both\n  ROOT t = bf16[] get-tuple-element(b), index=0 }")
+        program = program.replace(
+            "to_apply=both\n}", "to_apply=both\n  ROOT t = bf16[] get-tuple-element(b), index=0\n}"
+        )
+        values = [(value, permits(program, inputs, value)) for value in (*right, *wrong)]
+        assert values == [(value, value in right) for value in (*right, *wrong)]
