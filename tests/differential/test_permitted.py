@@ -472,7 +472,7 @@ ENTRY e {
 }
 """
     x = np.full(911, 0.4, ml_dtypes.bfloat16)
-    for length, right, wrong in ((911, (128, 364), (-128, 1024)), (100, (40,), (20, 128))):
+    for length, right, wrong in ((911, (128, 364), (-364, 1024)), (100, (40,), (20, 128))):
         inputs = [x[:length], x[:length]]
         program = text.replace("911", str(length)).replace(
             "ROOT r = (bf16[], bf16[]) reduce", "b = (bf16[], bf16[]) reduce"
