@@ -10,9 +10,9 @@ from ..codegen.forms import ChosenForms
 from ..codegen.lite_text import module_text
 from ..codegen.options import EmitOptions, EmittedModule
 from ..planning.plan import KernelRequest
+from .core.helper import texts_of
 from .forms import Chosen, choose_group
 from .group_kernel import emit_grouped
-from .helper import texts_of
 from .kernel import Kernel, emit_kernel
 from .support import missing
 

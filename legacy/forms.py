@@ -22,35 +22,20 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
-from . import (
-    concatenate,
-    convolution,
-    dot,
-    dot_narrow,
-    dot_tiled,
-    group_columns,
-    group_convolution,
-    group_crossing,
-    group_dot,
-    group_rows,
-    loops,
-    padded_rows,
-    reduce,
-    reduce_columns,
-    regions,
-    repeated,
-    rows,
-    rows_abreast,
-    shape,
-    softmax,
-    update,
-    whole,
-)
-from .form import Fit, Form, Results, Task, Unfit
-from .graph import walk
-from .leaf import Leaf
-from .results import groups_of
-from .view import View
+from . import whole
+from .core.graph import walk
+from .core.view import View
+from .devices import group_columns, group_convolution, group_crossing, group_dot, group_rows
+from .loops import loops
+from .loops.form import Fit, Form, Results, Task, Unfit
+from .loops.leaf import Leaf
+from .movement import concatenate, padded_rows, regions, shape, update
+from .movement import repeated_rows as repeated
+from .products import convolution, dot, dot_narrow, dot_tiled
+from .reductions import columns as reduce_columns
+from .reductions import reduce
+from .reductions.results import groups_of
+from .rows import rows, rows_abreast, softmax
 
 ROW_FORMS: tuple[Form, ...] = (rows_abreast.abreast, softmax.softmax, rows.walks)
 """Of whole kernels."""

@@ -6,8 +6,8 @@ from llvmlite import ir
 
 from ..codegen.options import EmitOptions, Grouped
 from ..planning.plan import KernelRequest
+from .devices.group import Group
 from .forms import Chosen, choose_group
-from .group import Group
 from .kernel import Kernel, begin
 
 

@@ -10,19 +10,22 @@ from ..codegen.options import EmitOptions
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..planning.plan import KernelRequest
-from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
-from .builder import Code
-from .elemental import Elemental, ElementRule
+from .core.builder import Code
+from .core.graph import graph_of
+from .core.metadata import annotate
+from .core.registers import I64, POINTER
+from .core.scratch import Scratch
+from .core.view import View
+from .devices.group import PARAMETERS
 from .forms import Choice, choose
-from .graph import graph_of
-from .group import PARAMETERS
-from .leaf import Leaf, result_leaves
-from .memory import Pointer
-from .metadata import annotate
-from .ranges import Steps
-from .registers import I64, POINTER
-from .scratch import Scratch
-from .view import View
+from .loops.elemental import Elemental, ElementRule
+from .loops.leaf import Leaf, result_leaves
+from .loops.memory import Pointer
+from .loops.ranges import Steps
+from .movement import indexing, shape
+from .products import convolution, dot
+from .reductions import reduce, reduce_window
+from .sorts import sort
 
 
 def merge(*tables: Mapping[Op, ElementRule]) -> dict[Op, ElementRule]:

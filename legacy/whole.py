@@ -5,17 +5,19 @@ from __future__ import annotations
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from . import leaf, pool_phases, sort, sort_radix, sort_select, sort_side
-from .elemental import Elemental
-from .form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
-from .indexing import Scatter, Scattering
-from .pool import emit_phases, emit_pool, key_of
-from .pool_phases import must_have_phases
-from .ranges import Steps, columns_fit
-from .reduce_window import BLOCK, Runs, emit_running
-from .sort_order import KeyOrder, key_order
-from .sort_rows import Target
-from .sort_side import Abreast, SideBySide, tile_of
+from .loops import leaf
+from .loops.elemental import Elemental
+from .loops.form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
+from .loops.ranges import Steps, columns_fit
+from .movement.indexing import Scatter, Scattering
+from .reductions import pool_phases
+from .reductions.pool import emit_phases, emit_pool, key_of
+from .reductions.pool_phases import must_have_phases
+from .reductions.reduce_window import BLOCK, Runs, emit_running
+from .sorts import sort, sort_radix, sort_select, sort_side
+from .sorts.sort_order import KeyOrder, key_order
+from .sorts.sort_rows import Target
+from .sorts.sort_side import Abreast, SideBySide, tile_of
 
 
 def _whole(task: Task, op: Op) -> Instruction:

@@ -14,17 +14,17 @@ from ..hlo.dtypes import DType
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
-from .element_code import code_of, ways_of
-from .facts import Code
-from .form import Fits, Form
+from .core.facts import Code
+from .core.graph import Buffer, Node, origin, reachable
 from .forms import FORMS, GROUPS, NESTS, PRODUCTS, ROOT_FORMS, ROWS
-from .graph import Buffer, Node, origin, reachable
-from .products import alike, products_of
+from .loops.form import Fits, Form
+from .loops.row_graph import RowGraph, rows_of
+from .loops.view import Subject, View
+from .products.element_code import code_of, ways_of
+from .reductions.results import alike, products_of
 from .roots import why_not_apart
-from .row_graph import RowGraph, rows_of
-from .rows_abreast import only_reduction
-from .sort import uncut
-from .view import Subject, View
+from .rows.rows_abreast import only_reduction
+from .sorts.sort import uncut
 
 
 @dataclass(frozen=True, slots=True)

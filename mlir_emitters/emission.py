@@ -12,18 +12,19 @@ from ..lhlo.from_hlo import from_kernels
 from ..lhlo.module import LhloModule
 from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
-from . import math_library, pipeline
-from .builder import Builder
 from .choice import Choice, choose, choose_for_group
-from .facts import Facts
-from .graph import graphs
+from .core import pipeline
+from .core.builder import Builder
+from .core.facts import Facts
+from .core.graph import graphs
+from .core.metadata import annotated
 from .group_kernel import emit_grouped
-from .helper import text_of
-from .indexing import Misplaced
 from .kernel import emit_kernel
-from .metadata import annotated
+from .loops.helper import text_of
+from .loops.view import View
+from .movement.indexing import Misplaced
+from .numerics import math_library
 from .support import instructions, missing
-from .view import View
 
 
 def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:

@@ -12,47 +12,27 @@ from types import ModuleType
 
 from ..codegen.forms import FormInfo, Limit
 from ..hlo.opcodes import Op
-from . import (
-    chains,
-    column_reduction,
-    column_run,
+from . import nests, roots
+from .devices import group_columns, group_convolution, group_crossing, group_dot, group_rows
+from .loops import chains, loops
+from .loops.form import Form, Results
+from .movement import concatenate, padded_rows, padding, planes, regions, transposition, update
+from .movement import repeated_rows as repetition
+from .products import (
     complex_dot,
-    concatenate,
     convolution,
     convolution_blocks,
     convolution_depth,
     convolution_depthwise,
     convolution_vectors,
     dot_product,
-    dot_slim,
     dot_tiled,
-    group_columns,
-    group_convolution,
-    group_crossing,
-    group_dot,
-    group_rows,
-    loops,
-    nests,
-    padded_rows,
-    padding,
-    planes,
-    pool_lines,
-    reduce_window,
-    regions,
-    repetition,
-    roots,
-    rows,
-    rows_abreast,
-    softmax,
-    sort,
-    sort_abreast,
-    sort_counting,
-    sort_first,
-    sum_run,
-    transposition,
-    update,
 )
-from .form import Form, Results
+from .products import dot_narrow as dot_slim
+from .reductions import column_run, pool_lines, reduce_window, sum_run
+from .reductions import columns as column_reduction
+from .rows import rows, rows_abreast, softmax
+from .sorts import sort, sort_abreast, sort_counting, sort_first
 
 
 def limits(room: ModuleType, **measures: str) -> tuple[Limit, ...]:

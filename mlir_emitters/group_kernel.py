@@ -5,14 +5,14 @@ from __future__ import annotations
 from mlir import ir
 
 from ..codegen.options import Grouped, GroupShape
-from .builder import Builder
 from .choice import Part
-from .elemental import Elemental
-from .graph import KernelGraph
-from .group import Group, parameter_types
-from .group_rows import RowsOfGroup
+from .core.builder import Builder
+from .core.graph import KernelGraph
+from .devices.group import Group, parameter_types
+from .devices.group_rows import RowsOfGroup
 from .kernel import RULES, argument_attributes, held_types
-from .scratch import Scratch
+from .loops.elemental import Elemental
+from .loops.scratch import Scratch
 
 
 def emit_grouped(b: Builder, graph: KernelGraph, part: Part, shape: GroupShape) -> Grouped:

@@ -8,15 +8,18 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
-from .builder import Builder
 from .choice import Choice
-from .elemental import Elemental, ElementRule
-from .elements import raw_type
-from .elementwise import EMIT
-from .graph import KernelGraph
-from .ranges import Steps
-from .scratch import Scratch
+from .core.builder import Builder
+from .core.elements import raw_type
+from .core.graph import KernelGraph
+from .loops.elemental import Elemental, ElementRule
+from .loops.ranges import Steps
+from .loops.scratch import Scratch
+from .movement import indexing, shape
+from .numerics.elementwise import EMIT
+from .products import convolution, dot
+from .reductions import reduce, reduce_window
+from .sorts import sort
 
 
 def merge(*tables: Mapping[Op, ElementRule]) -> dict[Op, ElementRule]:

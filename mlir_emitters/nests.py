@@ -5,14 +5,14 @@ loop, element by element for devices, in tiles of two dimensions, or over all di
 from __future__ import annotations
 
 from ..hlo.records import dataclass
-from .builder import Index, Unroll
-from .chains import is_chain
-from .elemental import Elemental, Linear
-from .form import Answer, Fits
-from .generic import emit_generic, is_generic
-from .graph import reachable
-from .linear import is_linear
-from .loops import (
+from .core.builder import Index, Unroll
+from .core.graph import reachable
+from .loops.chains import is_chain
+from .loops.elemental import Elemental, Linear
+from .loops.form import Answer, Fits
+from .loops.generic import emit_generic, is_generic
+from .loops.linear import is_linear
+from .loops.loops import (
     MINIMUM_TILED_SIDE,
     Axes,
     Inner,
@@ -24,11 +24,11 @@ from .loops import (
     unroll_of,
     with_loops,
 )
-from .products import write_together
-from .ranges import Steps, runs
-from .transposition import pure_transposition
-from .turned import Leaves, copies_of, turned_leaves
-from .view import Subject, View
+from .loops.ranges import Steps, runs
+from .loops.turned import Leaves, copies_of, turned_leaves
+from .loops.view import Subject, View
+from .movement.transposition import pure_transposition
+from .reductions.results import write_together
 
 MANY_OPERATIONS = 40
 """Operations of a kernel from which on vectors are worth it in tiles that cross memory, gathers and all."""

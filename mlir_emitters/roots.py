@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..hlo.opcodes import Op
-from . import indexing, padding, pool_lines, reduce_window, sort
-from .elemental import Elemental
-from .facts import Code, Facts
-from .form import Answer, Fits, fewer
-from .graph import Buffer, Node, origin
-from .ranges import Steps
-from .sort_abreast import Abreast, Tile, tile_for
-from .update import copy_unless_there
-from .view import Subject, View
+from .core.facts import Code, Facts
+from .core.graph import Buffer, Node, origin
+from .loops.elemental import Elemental
+from .loops.form import Answer, Fits, fewer
+from .loops.ranges import Steps
+from .loops.view import Subject, View
+from .movement import indexing, padding
+from .movement.update import copy_unless_there
+from .reductions import pool_lines, reduce_window
+from .sorts import sort
+from .sorts.sort_abreast import Abreast, Tile, tile_for
 
 ROOTS = frozenset({Op.CONCATENATE, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.PAD, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
 """Opcodes of roots that may have loops of their own."""

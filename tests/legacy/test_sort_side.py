@@ -6,8 +6,8 @@ import pytest
 from ... import legacy
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
-from ...legacy.sort_network import exchanges
-from ...legacy.sort_side import MAXIMUM_LENGTH, MINIMUM_ROWS
+from ...legacy.sorts.sort_network import exchanges
+from ...legacy.sorts.sort_side import MAXIMUM_LENGTH, MINIMUM_ROWS
 from ...planning.planner import plan
 from ..support.check import check
 from ..support.processors import code_for

@@ -13,10 +13,6 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.analysis import kernel_forms
 from ...hlo.analysis.rows import rows_of_body
-from ...legacy import graph as legacy_graph
-from ...legacy.form import Unfit
-from ...legacy.row_graph import row_graph as legacy_row_graph
-from ...lhlo import from_kernels
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
@@ -134,7 +130,7 @@ def divides_once_a_token(stack: str, kernel: KernelRequest) -> None:
 
 def divides_once(stack: str, kernel: KernelRequest) -> None:
     """Both walks over a row want the quotient; the second one reads it."""
-    assert rows_of(stack, kernel) is not None and emitted(stack, kernel).count("fdiv ") == 1
+    assert goes_by_rows(stack, kernel) and emitted(stack, kernel).count("fdiv ") == 1
 
 
 def divides_in_one_place(stack: str, kernel: KernelRequest) -> None:
@@ -142,25 +138,13 @@ def divides_in_one_place(stack: str, kernel: KernelRequest) -> None:
 
 
 def is_rows(stack: str, kernel: KernelRequest) -> None:
-    assert rows_of(stack, kernel) is not None
+    assert goes_by_rows(stack, kernel)
 
 
-def rows_of(stack: str, kernel: KernelRequest):
-    """A stack's own row graph of a kernel."""
-    if stack == "legacy":
-        graph = legacy_graph.graph_of(kernel)
-        root = graph.root
-        roots = list(dict.fromkeys(root.operands)) if root.shape.is_tuple and root.opcode.value == "tuple" else [root]
-        try:
-            return legacy_row_graph(roots, graph.leaves)
-        except Unfit:
-            return None
-    from ...mlir_emitters.graph import graphs
-    from ...mlir_emitters.row_graph import rows_of
-
-    (graph_,) = graphs(from_kernels([kernel]))
-    found = rows_of(graph_.results)
-    return None if isinstance(found, str) else found
+def goes_by_rows(stack: str, kernel: KernelRequest) -> bool:
+    """Whether a stack emits a kernel row by row."""
+    parts = STACKS[stack].forms_of(kernel, EmitOptions(Target.host())).parts
+    return all(part.form.startswith("rows/") for part in parts)
 
 
 def part_of(stack: str, kernel: KernelRequest) -> Part:
@@ -270,7 +254,7 @@ def test_what_the_passes_form_row_by_row_each_stack_emits_so(stack):
             ends = body.root.opcode.value == "reduce"
             if count > ends and not (ends and stack == "legacy"):
                 found += 1
-                assert rows_of(stack, kernel) is not None, f"{path}: {kernel.name}"
+                assert goes_by_rows(stack, kernel), f"{path}: {kernel.name}"
     assert found >= 3  # the number in the small corpus alone
 
 
@@ -284,7 +268,7 @@ ROOT r = f32[9] reduce(d, zero), dimensions={1}, to_apply=add }"""
 def test_a_reduction_of_what_another_one_made_of_its_row_is_a_row_kernel():
     """Element by element, each would walk over its whole row: MLIR's values are known in one loop."""
     (kernel,) = kernels(FARTHEST[:-2])
-    assert rows_of("mlir", kernel) is not None
+    assert goes_by_rows("mlir", kernel)
 
 
 def test_values_of_a_reduction_of_what_another_one_made_of_its_row():
@@ -311,7 +295,7 @@ ROOT r = (f32[40,40], f32[40,40]) tuple(p, q) }"""
 def test_what_rows_and_columns_of_a_square_both_read_is_in_a_row_kernel():
     """The zeros, which two shapes of other matrices keep apart: MLIR found the maximum again for each element."""
     (kernel,) = kernels(SQUARE[:-2])
-    assert rows_of("mlir", kernel) is not None
+    assert goes_by_rows("mlir", kernel)
 
 
 def test_values_of_what_rows_and_columns_of_a_square_both_read():

@@ -16,9 +16,9 @@ from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
-from ...mlir_emitters import pipeline
-from ...mlir_emitters.builder import Builder
-from ...mlir_emitters.facts import Facts
+from ...mlir_emitters.core import pipeline
+from ...mlir_emitters.core.builder import Builder
+from ...mlir_emitters.core.facts import Facts
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
@@ -134,8 +134,8 @@ ENTRY e {
 
 
 def test_a_row_left_out_is_named_with_its_table(monkeypatch):
-    from ...mlir_emitters.elementwise import EMIT
     from ...mlir_emitters.kernel import RULES
+    from ...mlir_emitters.numerics.elementwise import EMIT
 
     monkeypatch.delitem(EMIT, Op.FLOOR)
     monkeypatch.delitem(RULES, Op.REVERSE)
@@ -149,14 +149,14 @@ ENTRY e {
 """
     )
     found = {e.what: str(e) for e in mlir_emitters.unsupported(requests)}
-    assert "(add Op.FLOOR to EMIT in mlir_emitters/elementwise.py)" in found["floor"]
+    assert "(add Op.FLOOR to EMIT in mlir_emitters/numerics/elementwise.py)" in found["floor"]
     assert "(add Op.REVERSE to RULES in the file of mlir_emitters for its family)" in found["reverse"]
 
 
 def test_a_wrong_module_is_an_error_and_no_crash():
     from mlir import ir
 
-    from ...mlir_emitters import pipeline
+    from ...mlir_emitters.core import pipeline
 
     session = pipeline.Session()
     with session.context, ir.Location.unknown():
@@ -221,8 +221,8 @@ ENTRY e {
 
 
 def test_every_opcode_stands_in_one_table():
-    from ...mlir_emitters.elementwise import EMIT
     from ...mlir_emitters.kernel import RULES, merge
+    from ...mlir_emitters.numerics.elementwise import EMIT
 
     assert not EMIT.keys() & RULES.keys()
     with pytest.raises(ValueError, match="two rules for"):

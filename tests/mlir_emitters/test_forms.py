@@ -12,10 +12,11 @@ from ...codegen.forms import ChosenForms
 from ...codegen.options import EmitOptions, GroupShape, Target
 from ...formats.text.parser import parse_module
 from ...lhlo.from_hlo import from_kernels
-from ...mlir_emitters import choice, forms, pipeline
-from ...mlir_emitters.facts import Facts
-from ...mlir_emitters.graph import graphs
-from ...mlir_emitters.view import View
+from ...mlir_emitters import choice, forms
+from ...mlir_emitters.core import pipeline
+from ...mlir_emitters.core.facts import Facts
+from ...mlir_emitters.core.graph import graphs
+from ...mlir_emitters.loops.view import View
 from ...planning import partition
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
