@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from .dependencies import PACKAGE, Checkout
+from .rooms_of import read_groups
 from .selection import SelectionError, changed_since, read_record, relative, select
 
 ROOT = Path(__file__).absolute().parents[1]
@@ -114,15 +115,24 @@ def find_bazel() -> str | None:
     return shutil.which("bazel") or shutil.which("bazelisk")
 
 
-def bazel_targets(path: str) -> list[str]:
-    """The label of a test file (`tests/hlo/test_x.py` -> `//tests:hlo_test_x`); for a folder, of all tests in it."""
-    whole = Path(os.path.abspath(path))
-    relative = whole.relative_to(ROOT)
-    if relative.suffix == ".py":
-        return ["//tests:" + "_".join(relative.with_suffix("").parts[1:])]
-    if relative.parts[:1] == ("tests",) and len(relative.parts) > 1:  # no packages of Bazel's
-        return [label for file in sorted(whole.rglob("test_*.py")) for label in bazel_targets(str(file))]
-    return [f"//{relative.as_posix()}/..." if relative.parts else "//..."]
+def bazel_targets(paths: Iterable[str]) -> list[str]:
+    """The labels of test files and folders: of a group whose files are all among them, else of the files themselves."""
+    files: set[str] = set()
+    labels: list[str] = []
+    for path in paths:
+        whole = Path(os.path.abspath(path))
+        relative = whole.relative_to(ROOT)
+        if relative.suffix == ".py":
+            files.add("/".join(relative.parts[1:]))
+        elif relative.parts[:1] == ("tests",) and len(relative.parts) > 1:  # no packages of Bazel's
+            files |= {file.relative_to(ROOT / "tests").as_posix() for file in whole.rglob("test_*.py")}
+        else:
+            labels.append(f"//{relative.as_posix()}/..." if relative.parts else "//...")
+    for name, grouped in read_groups(ROOT).items() if files else ():
+        if files.issuperset(grouped):
+            labels.append(f"//tests:{name}")
+            files -= {*grouped}
+    return labels + sorted("//tests:" + file.removesuffix(".py").replace("/", "_") for file in files)
 
 
 def suites(events: Iterable[str]) -> list[Path]:
@@ -174,7 +184,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
     # Code is cached by all that goes into it. Without a common cache, each test compiles what kernels share once more.
     cache = ROOT / ".venv" / "test-cache"
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    command += [f"--test_env=TESTBED_TEST_CACHE={cache}", f"--sandbox_writable_path={cache}"]
+    command.append(f"--test_env=TESTBED_TEST_CACHE={cache}")
     if options.expression:
         command.append(f"--test_filter={options.expression}")
     command += [f"--test_env={name}={value}" for name, value in options.environ.items()]
@@ -182,7 +192,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
         command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
     if not sys.stderr.isatty():
         command.append("--show_progress_rate_limit=30")
-    targets = [label for path in options.paths for label in bazel_targets(path)] if options.paths else ["//..."]
+    targets = bazel_targets(options.paths) if options.paths else ["//..."]
     return [*command, *options.rest, "--", *targets]
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ...tools import record_forms, run_tests, selection
+from ...tools import record_forms, rooms_of, run_tests, selection
 from ...tools.dependencies import DYNAMIC, Checkout, computed_imports
 from ...tools.selection import SelectionError, select
 
@@ -76,6 +76,26 @@ def test_a_test_file_selects_no_other_that_runs_programs():
         "evaluator",
         "migration",
     }
+
+
+# -- Bazel ------------------------------------------------------------------------------------------------------------
+def test_bazel_has_the_groups_and_what_they_need():
+    same = (ROOT / rooms_of.FILE).read_text(encoding="utf-8") == rooms_of.text_of(HERE)
+    assert same, f"{rooms_of.FILE} is not up to date: run {rooms_of.COMMAND}"
+
+
+def test_a_group_has_the_rooms_and_files_that_its_tests_need():
+    groups = {file: group for group in rooms_of.groups_of(HERE, ["thunks/test_golden.py"]) for file in group.files}
+    assert {f"tests/{file}" for file in groups} == set(HERE.tests)
+    opset = groups["hlo/test_opset.py"]
+    assert {"hlo", "evaluator"} <= {*opset.rooms} and not {*opset.rooms} & {*selection.STACKS, "backends", "cli"}
+    assert {"support/check.py", "__init__.py", "conftest.py"} <= {*groups["conformance/test_rows.py"].support}
+    assert "support/check.py" not in opset.support
+    assert {*selection.STACKS, "backends", "migration"} <= {*groups["conformance/test_rows.py"].rooms}
+    assert groups["thunks/test_golden.py"].files == ("thunks/test_golden.py",)
+    assert {"thunks_golden"} <= {*groups["thunks/test_golden.py"].data}
+    assert "tools" in groups["repository/test_run_tests.py"].data and "tools" not in groups["hlo/test_trees.py"].data
+    assert max(len(group.files) for group in groups.values()) <= rooms_of.GROUP_FILES
 
 
 # -- small checkouts --------------------------------------------------------------------------------------------------
