@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..differential.bounds import Bound, Tolerance
+    from ..differential.conductor import Make
     from ..formats.program import Program
-    from ..migration.stacks import Prepared, Run
-
-
-Make = Callable[["Program"], "Prepared"]
-"""Compiles a program for a stack or a platform."""
 
 PEERS = ("evaluator", "legacy", "mlir")
 DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed and no --handlers are given"
@@ -162,18 +159,23 @@ def _bounds(program: Program, given: Tolerance | None) -> Sequence[Bound | Toler
 def _on_stacks(
     names: Sequence[str], flags: Mapping[str, str | None], host_program: str, debug: str | None
 ) -> Mapping[str, Make]:
+    """The stacks that run a plan of ours share it."""
+    from ..migration.compile import Plans
     from ..migration.stacks import prepare
 
+    plans = Plans()
+    usual = partial(prepare, host_program=host_program, plans=plans)
     if debug:
         from ..migration.checked import NOT_COMPILED, prepare_checked
 
+        memory = partial(prepare_checked, host_program=host_program, plans=plans)
         return {
-            name: partial(prepare, name, emitters=flags.get(name))
+            name: partial(usual, name, emitters=flags.get(name))
             if name in NOT_COMPILED
-            else partial(prepare_checked, stack=name, emitters=flags.get(name), host_program=host_program)
+            else partial(memory, stack=name, emitters=flags.get(name))
             for name in names
         }
-    return {name: partial(prepare, name, emitters=flags.get(name), host_program=host_program) for name in names}
+    return {name: partial(usual, name, emitters=flags.get(name)) for name in names}
 
 
 def _on_platforms(text: str, emitters: str | None, host_program: str) -> Mapping[str, Make]:
@@ -193,44 +195,29 @@ def _iterations(
     limit: float | None,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
-    from ..backends.device import MemoryFault
-    from ..differential.permitted import Permitted
-    from ..differential.verdict import judge
-    from ..hlo.errors import OutOfMemoryError, UnsupportedError
-    from ..migration.platforms import keeps_subnormals
-    from ..migration.stacks import run_prepared
+    from ..differential.conductor import Conductor, Refused, judged
 
-    prepared: dict[str, Prepared] = {}
-    refusals: dict[str, str] = {}
-    stopped: dict[str, str] = {}
+    @contextmanager
+    def around(name: str) -> Iterator[Callable[[str], object]]:
+        try:
+            with Watch() as watch, limited(limit):
+                yield lambda step: watch.doing(f"{name} {step}")
+        except OverLimit:
+            raise Refused(f"no answer within {limit:g} s (--limit gives it more)") from None
+
+    conductor = Conductor(program, make, around)
     for number in range(count):
         values = inputs.values(program, number)
-        runs: dict[str, Run] = {}
-        for name, prepare in make.items():
-            if name in refusals or name in stopped:
-                continue
-            try:
-                with Watch() as watch, limited(limit):
-                    if name not in prepared:
-                        watch.doing(f"{name} compiles")
-                        prepared[name] = prepare(program)
-                    watch.doing(f"{name} runs")
-                    runs[name] = run_prepared(prepared[name], values.inputs)
-            except OverLimit:
-                refusals[name] = f"no answer within {limit:g} s (--limit gives it more)"
-            except (UnsupportedError, OutOfMemoryError) as error:
-                refusals[name] = str(error)
-            except MemoryFault as error:
-                stopped[name] = str(error)
+        runs = conductor.runs(values.inputs)
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
         if values.expected is not None:
             results["golden"] = values.expected
-        kept = any(map(keeps_subnormals, runs))
-        permitted = Permitted(program.module, values.inputs, budget=patience, subnormals=kept)
-        with Watch() as watch:
-            watch.doing("the results are judged")
-            verdict = judge(results, bounds, permitted) if len(results) > 1 else None
-        yield Compared(values, runs, dict(refusals), results, verdict, dict(stopped))
+        verdict = None
+        if len(results) > 1:
+            with Watch() as watch:
+                watch.doing("the results are judged")
+                verdict = judged(program.module, values.inputs, results, bounds, patience, runs)
+        yield Compared(values, runs, dict(conductor.refusals), results, verdict, dict(conductor.stopped))
 
 
 def _notes(

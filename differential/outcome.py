@@ -21,16 +21,16 @@ from ..backends.xla import XlaCrashed
 from ..hlo.errors import InputError, OutOfMemoryError, TestbedError, UnsupportedError
 from ..hlo.ir import Module
 from ..migration.flags import FlagError
-from ..migration.platforms import keeps_subnormals
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
+from .conductor import judged
 from .execute import execute
 from .patience import Clock, Patience, TooLong, clock
-from .permitted import BUDGET, Permitted
+from .permitted import BUDGET
 from .precision import Exact, less_accurate
 from .setting import USUAL, Setting
 from .shared import Shared
-from .verdict import Verdict, judge
+from .verdict import Verdict
 
 STACKS = ("evaluator", "legacy", "mlir")
 
@@ -253,8 +253,7 @@ def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, R
     if not any(name not in NOT_OURS for name in ran):
         reason = next((runs[n].reason for n in refused), "no stack was asked")
         return Outcome(OutcomeKind.ALL_REFUSE, (), f"{', '.join(refused)} refuse: {reason}", runs)
-    permitted = Permitted(module, inputs, budget=budget, subnormals=any(map(keeps_subnormals, ran)))
-    verdict = judge(ran, bounds_of(module), permitted)
+    verdict = judged(module, inputs, ran, bounds_of(module), budget, ran)
     if len(verdict.groups) > 1:
         blamed, sentence = blamed_for(module, inputs, ran, verdict)
         return Outcome(OutcomeKind.DIFFER, blamed, sentence, runs, verdict)

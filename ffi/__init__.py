@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..hlo.library.handlers import handle_by
+
 if TYPE_CHECKING:
     from ..codegen.options import EmitOptions, EmittedModule
     from ..hlo.errors import UnsupportedError
@@ -42,3 +44,13 @@ def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
     from .emission import missing
 
     return missing(requests)
+
+
+def _evaluated(*arguments: Any) -> Any:
+    """What the evaluator calls for a target."""
+    from .evaluated import call
+
+    return call(*arguments)
+
+
+handle_by(_evaluated)

@@ -11,11 +11,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from importlib import import_module
 from typing import Any
 
 from ..hlo.errors import InputError, Location, UnsupportedError
-from ..hlo.library.handlers import CALLS
+from ..hlo.library.handlers import CALLS, handled
 from .abi import Stage
 
 HOST = "Host"
@@ -108,13 +107,8 @@ def add(handler: Handler, replace: bool = False) -> Handler:
             raise InputError(f"custom-call target {handler.name!r} is registered already for {key[1]}", remedy=remedy)
         _TARGETS[key] = handler
         if handler.platform == HOST:
-            CALLS[handler.name] = _evaluated
+            CALLS[handler.name] = handled
     return handler
-
-
-def _evaluated(*arguments: Any) -> Any:
-    """What the evaluator calls for a target."""
-    return import_module(".evaluated", __package__).call(*arguments)
 
 
 def unregister(name: str, platform: str = HOST) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from ..backends.base import CompileOptions, EmitFor
@@ -9,6 +10,7 @@ from ..backends.host.compiler import HostCompiler, Stopwatch
 from ..formats.program import Program
 from ..formats.text.printer import print_module
 from ..hlo.ir import Module
+from ..planning.plan import Plan
 from .choose import emit_for
 from .flags import LEDGER, OTHERS, Flags
 from .programs import plan_of
@@ -18,9 +20,33 @@ if TYPE_CHECKING:
     from ..backends.host.executable import HostExecutable
 
 
-def compile_module(module: Module, flags: Flags | None = None, options: CompileOptions | None = None) -> HostExecutable:
-    """Compile a module. flags: None for the ledger's. Raises VerificationError, UnsupportedError (names stack and
-    opcode) or CodegenError.
+class Plans:
+    """Plans of the host's compiler, each made once for all stacks that run it; none of them changes it. spared: seconds
+    that were not spent a second time.
+    """
+
+    def __init__(self) -> None:
+        self.spared = 0.0
+        self._made: list[tuple[Module, CompileOptions, Plan, float]] = []
+
+    def plan(self, module: Module, options: CompileOptions) -> Plan:
+        """The plan of a verified module."""
+        for known, others, plan, seconds in self._made:
+            same = others.emit.strict == options.emit.strict and others.devices == options.devices
+            if known is module and same:
+                self.spared += seconds
+                return plan
+        start = time.perf_counter()
+        plan = HostCompiler().run_hlo_passes(module, options)
+        self._made.append((module, options, plan, time.perf_counter() - start))
+        return plan
+
+
+def compile_module(
+    module: Module, flags: Flags | None = None, options: CompileOptions | None = None, plans: Plans | None = None
+) -> HostExecutable:
+    """Compile a module. flags: None for the ledger's; plans: shared with other compilations. Raises VerificationError,
+    UnsupportedError (names stack and opcode) or CodegenError.
     """
     from ..hlo.verify.verifier import verify
 
@@ -33,12 +59,12 @@ def compile_module(module: Module, flags: Flags | None = None, options: CompileO
     with watch.measure("verify"):
         verify(module)
     with watch.measure("plan"):
-        plan = compiler.run_hlo_passes(module, options)
+        plan = (plans or Plans()).plan(module, options)
     return compiler.compile(plan, emit_for(flags), options, module, watch)
 
 
 def compile_program(
-    program: Program, flags: Flags | None = None, options: CompileOptions | None = None
+    program: Program, flags: Flags | None = None, options: CompileOptions | None = None, plans: Plans | None = None
 ) -> HostExecutable:
     """Compile a loaded program: by its own plan if it has one (LHLO), else as `compile_module` does."""
     flags = flags or Flags.parse(LEDGER)
@@ -48,7 +74,7 @@ def compile_program(
         return compile_xla(program, flags, options or CompileOptions())
     plan = plan_of(program)
     if plan is None:
-        return compile_module(program.module, flags, options)
+        return compile_module(program.module, flags, options, plans)
     return HostCompiler().compile(plan, emit_for(flags), options or CompileOptions())
 
 

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +19,13 @@ from .flags import OTHERS, STACK_NAMES, XLA_STACKS
 from .names import DEVICES
 from .prepared import Prepared as Prepared
 
-Prepare = Callable[[Program, str | None, bool, str], Prepared]
-"""A program, flags that replace the stack's own, whether kernels are guarded, how they are called: as in `prepare`."""
+if TYPE_CHECKING:
+    from .compile import Plans
+
+Prepare = Callable[[Program, str | None, bool, str, "Plans | None"], Prepared]
+"""A program, flags that replace the stack's own, whether kernels are guarded, how they are called, plans: as in
+`prepare`.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,15 @@ class Run:
     kernels: tuple[tuple[str, str], ...] = field(default=())
 
 
-def _prepare_evaluator(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
+def _prepare_evaluator(
+    program: Program, emitters: str | None, red_zones: bool, host_program: str, plans: Plans | None
+) -> Prepared:
     return Prepared(lambda inputs: evaluate(program.module, inputs))
 
 
-def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
+def _prepare_optimized(
+    program: Program, emitters: str | None, red_zones: bool, host_program: str, plans: Plans | None
+) -> Prepared:
     """Run passes and schedule, but generate no code: the evaluator runs the optimised module."""
     from ..hlo.verify.verifier import verify
     from ..passes.pipeline import optimize
@@ -50,22 +60,27 @@ def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool, 
 
 
 def _prepare_compiled(stack: str) -> Prepare:
-    def prepare(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
+    def prepare(
+        program: Program, emitters: str | None, red_zones: bool, host_program: str, plans: Plans | None
+    ) -> Prepared:
         from ..backends.base import CompileOptions
         from . import Flags
-        from .compile import compile_program
+        from .compile import Plans, compile_program
 
-        start = time.perf_counter()
+        plans = plans or Plans()
+        start, spared = time.perf_counter(), plans.spared
         options = CompileOptions(red_zones=red_zones, host_program=host_program)
-        executable = compile_program(program, Flags.parse(emitters or stack), options)
-        seconds = time.perf_counter() - start
+        executable = compile_program(program, Flags.parse(emitters or stack), options, plans)
+        seconds = time.perf_counter() - start + plans.spared - spared
         executable.close_infeed()  # nobody else could fill it
         return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
 
     return prepare
 
 
-def _prepare_xla(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
+def _prepare_xla(
+    program: Program, emitters: str | None, red_zones: bool, host_program: str, plans: Plans | None
+) -> Prepared:
     """In a child process, since XLA ends its process at some modules. emitters: XLA's flags."""
     from ..backends.xla import IsolatedXla, parse_xla_flags
 
@@ -74,7 +89,9 @@ def _prepare_xla(program: Program, emitters: str | None, red_zones: bool, host_p
 
 
 def _prepare_on(stack: str, name: str) -> Prepare:
-    def prepare(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
+    def prepare(
+        program: Program, emitters: str | None, red_zones: bool, host_program: str, plans: Plans | None
+    ) -> Prepared:
         from .platforms import parse_platform, prepare_on_platform
 
         return prepare_on_platform(parse_platform(name), program, emitters or stack, host_program)
@@ -113,12 +130,18 @@ def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def prepare(
-    stack: str, program: Program, emitters: str | None = None, red_zones: bool = False, host_program: str = "auto"
+    stack: str,
+    program: Program,
+    emitters: str | None = None,
+    red_zones: bool = False,
+    host_program: str = "auto",
+    plans: Plans | None = None,
 ) -> Prepared:
     """Compile a program for a stack. emitters: flags that replace the stack's own (of the stack xla: XLA's flags).
-    red_zones: guard its kernels. host_program: how they are called, as in CompileOptions.
+    red_zones: guard its kernels. host_program: how they are called, as in CompileOptions. plans: those of other stacks;
+    the seconds are as if each stack planned by itself.
     """
-    return STACKS[stack](program, emitters, red_zones, host_program)
+    return STACKS[stack](program, emitters, red_zones, host_program, plans)
 
 
 def run(

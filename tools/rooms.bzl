@@ -28,15 +28,24 @@ def _others(name, above):
     return [other for floor in floors for other in floor]
 
 def room(name, deps):
-    """One py_library per room, with all its files. deps: dependencies other than the rooms below it."""
+    """One py_library per room, with all its files. deps: dependencies other than the rooms below it.
+
+    A room depends on all rooms below it. Tests depend on `files`, the room alone, of each room that they need
+    (tests/rooms_of.bzl).
+    """
     py_library(
-        name = name,
+        name = "files",
         srcs = native.glob(["**/*.py"]),
         data = native.glob(
             ["**/*"],
             allow_empty = True,
             exclude = ["**/*.py", "**/*.pyc", "BUILD"],
         ),
+        visibility = ["//tests:__subpackages__"],
+        deps = ["//:testbed"] + deps,
+    )
+    py_library(
+        name = name,
         visibility = ["//%s:__subpackages__" % other for other in _others(name, True) + ["tests"]],
-        deps = ["//:testbed"] + ["//" + other for other in _others(name, False)] + deps,
+        deps = [":files"] + ["//" + other for other in _others(name, False)],
     )

@@ -16,7 +16,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from .dependencies import PACKAGE, Checkout
+from .rooms_of import read_groups
+from .selection import SelectionError, changed_since, read_record, relative, select
+
 ROOT = Path(__file__).absolute().parents[1]
+RECORD = ROOT / ".venv" / "forms_reached.json"
+"""Of which forms each test file reaches. Like a cache, it is no part of the checkout."""
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
@@ -25,6 +31,31 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         description="Run the tests, through `bazel test //...` where Bazel is found and through pytest otherwise.",
     )
     parser.add_argument("paths", nargs="*", help="test files or folders, like tests/hlo/test_opset.py (default: all)")
+    parser.add_argument(
+        "--for",
+        dest="changed",
+        nargs="+",
+        metavar="FILE",
+        help="only the test files that depend on these files, by imports and by the record of forms",
+    )
+    parser.add_argument(
+        "--changed",
+        dest="since",
+        nargs="?",
+        const="HEAD",
+        metavar="REV",
+        help="the same for the files that differ from a revision of git (default: HEAD), and new ones",
+    )
+    parser.add_argument("--list", action="store_true", help="with --for or --changed: print the test files and why")
+    parser.add_argument(
+        "--record-forms",
+        dest="record",
+        nargs="?",
+        const=str(RECORD),
+        metavar="FILE",
+        help="note the forms that each test file reaches, for --for and --changed; runs pytest "
+        "(default: .venv/forms_reached.json, where these look)",
+    )
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only tests whose name matches, as in pytest")
     parser.add_argument("--cpu", help="make code for x86-64-v2, x86-64-v3 or x86-64-v4 instead of this machine")
     parser.add_argument(
@@ -84,15 +115,24 @@ def find_bazel() -> str | None:
     return shutil.which("bazel") or shutil.which("bazelisk")
 
 
-def bazel_targets(path: str) -> list[str]:
-    """The label of a test file (`tests/hlo/test_x.py` -> `//tests:hlo_test_x`); for a folder, of all tests in it."""
-    whole = Path(os.path.abspath(path))
-    relative = whole.relative_to(ROOT)
-    if relative.suffix == ".py":
-        return ["//tests:" + "_".join(relative.with_suffix("").parts[1:])]
-    if relative.parts[:1] == ("tests",) and len(relative.parts) > 1:  # no packages of Bazel's
-        return [label for file in sorted(whole.rglob("test_*.py")) for label in bazel_targets(str(file))]
-    return [f"//{relative.as_posix()}/..." if relative.parts else "//..."]
+def bazel_targets(paths: Iterable[str]) -> list[str]:
+    """The labels of test files and folders: of a group whose files are all among them, else of the files themselves."""
+    files: set[str] = set()
+    labels: list[str] = []
+    for path in paths:
+        whole = Path(os.path.abspath(path))
+        relative = whole.relative_to(ROOT)
+        if relative.suffix == ".py":
+            files.add("/".join(relative.parts[1:]))
+        elif relative.parts[:1] == ("tests",) and len(relative.parts) > 1:  # no packages of Bazel's
+            files |= {file.relative_to(ROOT / "tests").as_posix() for file in whole.rglob("test_*.py")}
+        else:
+            labels.append(f"//{relative.as_posix()}/..." if relative.parts else "//...")
+    for name, grouped in read_groups(ROOT).items() if files else ():
+        if files.issuperset(grouped):
+            labels.append(f"//tests:{name}")
+            files -= {*grouped}
+    return labels + sorted("//tests:" + file.removesuffix(".py").replace("/", "_") for file in files)
 
 
 def suites(events: Iterable[str]) -> list[Path]:
@@ -144,7 +184,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
     # Code is cached by all that goes into it. Without a common cache, each test compiles what kernels share once more.
     cache = ROOT / ".venv" / "test-cache"
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    command += [f"--test_env=TESTBED_TEST_CACHE={cache}", f"--sandbox_writable_path={cache}"]
+    command.append(f"--test_env=TESTBED_TEST_CACHE={cache}")
     if options.expression:
         command.append(f"--test_filter={options.expression}")
     command += [f"--test_env={name}={value}" for name, value in options.environ.items()]
@@ -152,7 +192,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
         command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
     if not sys.stderr.isatty():
         command.append("--show_progress_rate_limit=30")
-    targets = [label for path in options.paths for label in bazel_targets(path)] if options.paths else ["//..."]
+    targets = bazel_targets(options.paths) if options.paths else ["//..."]
     return [*command, *options.rest, "--", *targets]
 
 
@@ -177,9 +217,11 @@ def run_pytest(options: argparse.Namespace) -> int:
         command += ["-k", options.expression]
     if options.deep:
         command.append("--deep")
+    if options.record:
+        command += ["-p", f"{PACKAGE}.tools.record_forms", f"--record-forms={os.path.abspath(options.record)}"]
     paths = [os.path.abspath(path) for path in options.paths] or [str(ROOT / "tests")]
     environ = {**os.environ, **options.environ}
-    chosen = " ".join(options.paths or ["tests"])
+    chosen = " ".join(options.paths or ["tests"]) if len(options.paths) < 9 else f"{len(options.paths)} files"
     print(f"testbed test: through pytest {chosen} (no Bazel found or chosen)", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder) / "suite.xml"
@@ -198,16 +240,72 @@ def report(code: int, total: Counter[str]) -> int:
     return code
 
 
-def main(argv: list[str]) -> int:
-    options = parse_arguments(argv)
+def record_forms(options: argparse.Namespace) -> int:
+    """Run the tests through pytest, and put the forms that they reached into the record."""
+    from .record_forms import join, parts
+
+    file = Path(options.record).absolute()
+    for left in parts(file):  # by a run that was cut off
+        left.unlink()
+    code = run_pytest(options)
+    try:
+        count = join(file, Checkout(ROOT).tests)
+    except SelectionError as error:
+        return complain(str(error))
+    print(f"testbed test: {count} test files recorded in {file}", flush=True)
+    return code
+
+
+def chosen_tests(options: argparse.Namespace) -> dict[str, str]:
+    """The test files that --for and --changed select → why. Raises SelectionError."""
+    checkout = Checkout(ROOT)
+    files = relative(ROOT, options.changed) if options.changed else changed_since(ROOT, options.since)
+    found = select(checkout, files, read_record(RECORD))
+    named = files[0] if len(files) == 1 else f"{len(files)} files"
+    print(f"testbed test: {len(found)} of {len(checkout.tests)} test files depend on {named}", flush=True)
+    return found
+
+
+def complain(text: str) -> int:
+    print(f"testbed test: {text}", file=sys.stderr)
+    return 2
+
+
+def wrong_usage(options: argparse.Namespace) -> str | None:
     missing = [path for path in options.paths if not Path(path).exists()]
     if missing:
-        print(f"testbed test: no such file or folder: {', '.join(missing)}", file=sys.stderr)
-        return 2
+        return f"no such file or folder: {', '.join(missing)}"
+    if sum(map(bool, (options.paths, options.changed, options.since))) > 1:
+        return "give one of: paths, --for, --changed"
+    if options.list and not (options.changed or options.since):
+        return "--list goes with --for or --changed"
+    if options.record and (options.expression or options.runner == "bazel" or options.every_cpu):
+        return "--record-forms takes whole files, and runs pytest once: leave out -k, --runner bazel and --every-cpu"
+    return None
+
+
+def main(argv: list[str]) -> int:
+    options = parse_arguments(argv)
+    wrong = wrong_usage(options)
+    if wrong is not None:
+        return complain(wrong)
     bazel = find_bazel() if options.runner != "pytest" else None
     if options.runner == "bazel" and bazel is None:
-        print("testbed test: no bazel on PATH; install it, or leave --runner out", file=sys.stderr)
-        return 2
+        return complain("no bazel on PATH; install it, or leave --runner out")
+    if options.changed or options.since:
+        try:
+            found = chosen_tests(options)
+        except SelectionError as error:
+            return complain(str(error))
+        if options.list:
+            print(*(f"{test}: {why}" for test, why in found.items()), sep="\n")
+        if options.list or not found:
+            return 0
+        options.paths = [str(ROOT / test) for test in found]
+    return record_forms(options) if options.record else run(bazel, options)
+
+
+def run(bazel: str | None, options: argparse.Namespace) -> int:
     if not options.every_cpu:
         return run_bazel(bazel, options) if bazel else run_pytest(options)
     codes = {}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ...tools.rooms_of import read_groups
+
 # The real checkout, also from inside Bazel's sandbox.
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -72,9 +74,12 @@ def test_a_rooms_build_file_names_no_other_room(room):
 
 
 def test_bazel_runs_every_test_file_once():
-    # tests/BUILD names one target per file by this pattern; two files must not get the same target name.
+    # tests/BUILD compares the groups with this pattern; two targets must not have the same name.
     files = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
+    groups = read_groups(ROOT)
+    assert sorted(file for group in groups.values() for file in group) == sorted(file.as_posix() for file in files)
     names = ["_".join(file.with_suffix("").parts) for file in files]
+    names += [name for name, group in groups.items() if len(group) > 1]
     assert 'glob(["**/test_*.py"])' in read("tests/BUILD")
     assert len(set(names)) == len(names)
     assert not list((ROOT / "tests").rglob("BUILD"))[1:], "a BUILD file below tests/ hides its folder from tests/BUILD"

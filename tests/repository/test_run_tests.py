@@ -49,19 +49,25 @@ def test_the_last_attempt_of_a_flaky_shard_counts():
         (".", "//..."),
     ],
 )
-def test_paths_become_labels(path, label):
-    assert run_tests.bazel_targets(str(run_tests.ROOT / path)) == [label]
+def test_paths_become_labels(path, label, monkeypatch):
+    monkeypatch.setattr(run_tests, "read_groups", lambda root: {})  # which Bazel's sandbox does not have
+    assert run_tests.bazel_targets([str(run_tests.ROOT / path)]) == [label]
 
 
-def test_a_folder_becomes_the_labels_of_its_files(tmp_path, monkeypatch):
+def test_files_become_the_labels_of_whole_groups_and_of_the_others(tmp_path, monkeypatch):
     """Only tests/ itself is a package of Bazel's."""
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
-    for name in ("passes/test_b.py", "passes/algebra/test_a.py", "passes/conftest.py", "hlo/test_c.py"):
+    names = ("passes/test_b.py", "passes/algebra/test_a.py", "passes/test_d.py", "passes/conftest.py", "hlo/test_c.py")
+    for name in names:
         file = tmp_path / "tests" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-    labels = run_tests.bazel_targets(str(tmp_path / "tests" / "passes"))
-    assert labels == ["//tests:passes_algebra_test_a", "//tests:passes_test_b"]
+    groups = {"g": ["passes/test_b.py", "passes/algebra/test_a.py"], "h": ["passes/test_d.py", "hlo/test_c.py"]}
+    monkeypatch.setattr(run_tests, "read_groups", lambda root: groups)
+    passes = str(tmp_path / "tests" / "passes")
+    assert run_tests.bazel_targets([passes]) == ["//tests:g", "//tests:passes_test_d"]
+    assert run_tests.bazel_targets([passes + "/test_b.py"]) == ["//tests:passes_test_b"]
+    assert run_tests.bazel_targets([passes, str(tmp_path / "tests/hlo/test_c.py")]) == ["//tests:g", "//tests:h"]
 
 
 def test_a_missing_path_is_one_line_and_status_2(capsys):
