@@ -207,6 +207,8 @@ class _Planner:
             return False
         if cluster.root.opcode in (Op.REDUCE, Op.REDUCE_WINDOW) and mixes_orders(i):
             return False
+        if _hinders_update(cluster.root, i):
+            return False
         joined = [m for m in cluster.members if m.opcode is Op.CONCATENATE] if self._chooses(i) else []
         if joined and not (_is_small_stack(i) and all(self._indexes(m) for m in joined)):
             return False
@@ -279,6 +281,27 @@ def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
         return True
     alone = len(starts) == 1 and producer.opcode in ELEMENTWISE
     return producer not in starts or alone or _trivial(producer)
+
+
+def _hinders_update(root: Instruction, i: Instruction) -> bool:
+    """Whether `i` reads elements that an update writes, at other places: the whole array is copied before the update
+    then, which costs more than storing `i`, if that is small beside it (planning/inplace.py).
+    """
+    if root.opcode not in (Op.DYNAMIC_UPDATE_SLICE, Op.SCATTER):
+        return False
+    count = len(root.operands) // 2 if root.opcode is Op.SCATTER else 1
+    read = [o for o in map(_storage, root.operands[:count]) if o in map(_storage, i.operands)]
+    if not any(2 * i.shape.size <= o.shape.size for o in read):
+        return False
+    in_place = i.opcode is Op.DYNAMIC_SLICE and root.opcode is Op.DYNAMIC_UPDATE_SLICE and i.operands[0] in read
+    return not (in_place and i.operands[1:] == root.operands[2:] and i.shape.dims == root.operands[1].shape.dims)
+
+
+def _storage(i: Instruction) -> Instruction:
+    """The value whose memory this one names."""
+    while is_alias(i) and i.operands:
+        i = i.operands[0]
+    return i
 
 
 def _is_free(i: Instruction) -> bool:
