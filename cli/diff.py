@@ -123,7 +123,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, make, inputs, iterations, bounds, patience):
+        for done in _iterations(program, make, inputs, iterations, bounds, patience, xla_flags):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -179,9 +179,11 @@ def _iterations(
     count: int,
     bounds: Sequence[Bound | Tolerance],
     patience: float,
+    xla_flags: str | None,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
     from ..backends.device import MemoryFault
+    from ..differential.doubts import doubted_stacks
     from ..differential.permitted import Permitted
     from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
@@ -210,7 +212,8 @@ def _iterations(
             results["golden"] = values.expected
         kept = any(map(keeps_subnormals, runs))
         permitted = Permitted(program.module, values.inputs, budget=patience, subnormals=kept)
-        verdict = judge(results, bounds, permitted) if len(results) > 1 else None
+        doubted = doubted_stacks(program.module, results, xla_flags)
+        verdict = judge(results, bounds, permitted, doubted) if len(results) > 1 else None
         yield Compared(values, runs, dict(refusals), results, verdict, dict(stopped))
 
 

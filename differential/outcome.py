@@ -24,6 +24,7 @@ from ..migration.flags import FlagError
 from ..migration.platforms import keeps_subnormals
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
+from .doubts import doubted_stacks
 from .execute import execute
 from .patience import Clock, Patience, TooLong, clock
 from .permitted import BUDGET, Permitted
@@ -254,7 +255,7 @@ def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, R
         reason = next((runs[n].reason for n in refused), "no stack was asked")
         return Outcome(OutcomeKind.ALL_REFUSE, (), f"{', '.join(refused)} refuse: {reason}", runs)
     permitted = Permitted(module, inputs, budget=budget, subnormals=any(map(keeps_subnormals, ran)))
-    verdict = judge(ran, bounds_of(module), permitted)
+    verdict = judge(ran, bounds_of(module), permitted, doubted_stacks(module, ran))
     if len(verdict.groups) > 1:
         blamed, sentence = blamed_for(module, inputs, ran, verdict)
         return Outcome(OutcomeKind.DIFFER, blamed, sentence, runs, verdict)
