@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..migration.flags import STACK_NAMES, XLA_STACKS, Flags
 from ..migration.stacks import STACKS, Prepared, prepare
 from .contestants import aligned, recycled, xla_in_this_process
 from .growth import growth
+from .paired import Ratio
 from .rounds import Block, Clock, Run, Settings, interval, paired_blocks, random_order
 
 UNKNOWN_BYTES = 1 << 20
@@ -60,13 +61,20 @@ def compare(
     xla_flags: str | None = None,
     planted: float = 1.0,
     clock: Clock = time.perf_counter,
+    on_step: Callable[[str], object] = lambda text: None,
 ) -> Comparison:
     """Compare two stacks: names of migration.stacks.STACKS, or flags ('mlir,reduce=legacy').
 
     planted: make b's runs this many times as long, to see whether it is found. clock: of run times, and of our stacks'
-    compile times. Raises what compiling or running raises.
+    compile times. on_step: called with what is being done, in words. Raises what compiling or running raises.
     """
     settings = settings or Settings()
+
+    def on_block(count: int, left: float, found: Ratio | None) -> None:
+        so_far = f"; {b} / {a} {found.median:.3f} [{found.low:.3f}, {found.high:.3f}]" if found is not None else ""
+        on_step(f"{a} and {b} run: {count} blocks, {left:.0f} s left at most{so_far}")
+
+    on_step(f"{a} and {b} compile, {settings.compiles + 1} times each")
     sides = [_side(stack, program, inputs, host_program, xla_flags, clock) for stack in (a, b)]
     _compile(sides, settings)
 
@@ -74,7 +82,7 @@ def compare(
         run = sides[side].run()
         return run if planted == 1 else slowed(run, planted if side == 1 else 1.0)
 
-    blocks, narrow = paired_blocks(make, settings, clock)
+    blocks, narrow = paired_blocks(make, settings, clock, on_block)
     found = interval(blocks, settings.seed)
     compiles = float(np.median(sides[0].seconds)), float(np.median(sides[1].seconds))
     peaks = _peak(sides[0].peaks), _peak(sides[1].peaks)

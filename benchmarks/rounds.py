@@ -65,11 +65,15 @@ class Block:
 
 
 def paired_blocks(
-    make: Callable[[int, int], Run], settings: Settings, clock: Clock = time.perf_counter
+    make: Callable[[int, int], Run],
+    settings: Settings,
+    clock: Clock = time.perf_counter,
+    on_block: Callable[[int, float, Ratio | None], object] = lambda blocks, seconds, found: None,
 ) -> tuple[list[Block], bool]:
     """Blocks until the interval is narrow enough or the time is over, and whether it is. make(side, block): a new run
-    of side 0 or 1.
+    of side 0 or 1. on_block: called between blocks with their number, the seconds that are left, the interval so far.
     """
+    found: Ratio | None = None
     rng = np.random.default_rng(settings.seed)
     blocks: list[Block] = []
     end = clock() + settings.seconds
@@ -82,6 +86,7 @@ def paired_blocks(
             narrow = narrow + 1 if found.high - found.low <= settings.width * found.median else 0
             if narrow == 2:
                 return blocks, True
+        on_block(len(blocks), max(0.0, end - clock()), found)
         if clock() >= end and len(blocks) >= 2:
             return blocks, False
 

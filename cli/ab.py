@@ -15,6 +15,7 @@ from .output import say, table, width, wrapped
 from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .pinning import pin, pin_option
 from .programs import each_program
+from .progress import telling
 
 if TYPE_CHECKING:
     from ..benchmarks.compare import Comparison
@@ -121,9 +122,18 @@ def command(
         values = inputs.values(program, expected=False)
 
         def compared(other: str, seed: Settings, factor: float = 1.0) -> Comparison:
-            return compare(
-                program, a, other, values.inputs, seed, host_program=host_program, xla_flags=xla_flags, planted=factor
-            )
+            with telling() as tell:
+                return compare(
+                    program,
+                    a,
+                    other,
+                    values.inputs,
+                    seed,
+                    host_program=host_program,
+                    xla_flags=xla_flags,
+                    planted=factor,
+                    on_step=tell,
+                )
 
         if calibrate is not None:
             found = [compared(a, replace(settings, seed=order + n), planted) for n in range(calibrate)]

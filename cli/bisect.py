@@ -10,6 +10,7 @@ import click
 from .case import case_options, load_case
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
+from .progress import telling
 from .status import UNDECIDED
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def command(spec: str, stacks: str | None, seed: int | None, patience: float, as
     from ..differential.outcome import OutcomeKind
 
     case = load_case(spec, stacks, seed, patience)
-    with Child() as child:
-        found = bisect(case, child)
+    with Child() as child, telling() as tell:
+        found = bisect(case, child, on_step=tell)
     undecided = found.outcome.kind is OutcomeKind.UNDECIDED
     status = 0 if found.culprit else UNDECIDED if undecided else 1
     if as_json:

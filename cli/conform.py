@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .output import say, wrapped
-from .params import CASE_STACK_LIST, FILE, patience_option, xla_flags_option
+from .params import CASE_STACK_LIST, FILE, handlers_option, patience_option, xla_flags_option
 from .status import UNDECIDED
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     help="Time limit per case and stack, beside --patience.",
 )
 @patience_option
+@handlers_option
 def command(
     folder: str,
     stacks: str,
@@ -72,6 +73,7 @@ def command(
     seed: int,
     limit: float,
     patience: float,
+    handlers: tuple[str, ...],
 ) -> int:
     """Run the suite in DIR: a manifest.jsonl, modules and expected results (docs/testing.md describes the form).
 
@@ -109,6 +111,7 @@ def command(
             threads=threads(),
             c_compiler=chosen_c_compiler(),
             budget=patience,
+            handlers=handlers,
         )
         rows = run_cases(cases, names, jobs=jobs, limit=limit + patience, on_row=lambda row: advance(), runner=runner)
     expected, passing = split(rows, entries)

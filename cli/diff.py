@@ -13,10 +13,11 @@ from .diff_report import Compared, print_iteration, print_stacks, to_json
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, wrapped
-from .params import MODULE, STACK_LIST, host_program_option, patience_option, xla_flags_option
+from .params import MODULE, STACK_LIST, handlers_option, host_program_option, patience_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .status import heaviest
+from .watch import OverLimit, Watch, limited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ Make = Callable[["Program"], "Prepared"]
 """Compiles a program for a stack or a platform."""
 
 PEERS = ("evaluator", "legacy", "mlir")
-DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
+DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed and no --handlers are given"
 
 
 @click.command()
@@ -59,6 +60,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
     "foreign or unwritten memory.",
 )
 @host_program_option
+@handlers_option
 @click.option(
     "--iterations",
     type=click.IntRange(1),
@@ -76,6 +78,12 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
     help="Allow this many representable floats between two. Any of the three replaces the bounds of the module.",
 )
 @patience_option
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Give up a stack that takes longer, compilation included. [default: none]",
+)
 @click.option("--all", "show_all", is_flag=True, help="List every result and pair, also those that agree.")
 @json_option("verdicts and differences")
 def command(
@@ -88,11 +96,13 @@ def command(
     xla_flags: str | None,
     debug: str | None,
     host_program: str,
+    handlers: tuple[str, ...],
     iterations: int,
     atol: float | None,
     rtol: float | None,
     ulp: float | None,
     patience: float,
+    limit: float | None,
     show_all: bool,
     as_json: bool,
 ) -> int:
@@ -112,7 +122,8 @@ def command(
     if platforms:
         stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
     else:
-        names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
+        with_xla = installed() and not handlers  # which XLA does not have
+        names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if with_xla else ())
         make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program, debug)
     if len(make) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
@@ -123,7 +134,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, make, inputs, iterations, bounds, patience, xla_flags):
+        for done in _iterations(program, make, inputs, iterations, bounds, patience, limit, xla_flags):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -132,7 +143,7 @@ def command(
         if not as_json:
             last = compared[-1]
             print_stacks(last.runs, last.refusals, last.stopped)
-            for note in _notes(last, inputs, stacks, given):
+            for note in _notes(last, inputs, stacks, given, bool(handlers)):
                 say(wrapped(note))
             _print_verdict(compared)
         status = heaviest(c.status for c in compared)
@@ -179,6 +190,7 @@ def _iterations(
     count: int,
     bounds: Sequence[Bound | Tolerance],
     patience: float,
+    limit: float | None,
     xla_flags: str | None,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
@@ -186,7 +198,7 @@ def _iterations(
     from ..differential.doubts import doubted_stacks
     from ..differential.permitted import Permitted
     from ..differential.verdict import judge
-    from ..hlo.errors import UnsupportedError
+    from ..hlo.errors import OutOfMemoryError, UnsupportedError
     from ..migration.platforms import keeps_subnormals
     from ..migration.stacks import run_prepared
 
@@ -200,10 +212,15 @@ def _iterations(
             if name in refusals or name in stopped:
                 continue
             try:
-                if name not in prepared:
-                    prepared[name] = prepare(program)
-                runs[name] = run_prepared(prepared[name], values.inputs)
-            except UnsupportedError as error:
+                with Watch() as watch, limited(limit):
+                    if name not in prepared:
+                        watch.doing(f"{name} compiles")
+                        prepared[name] = prepare(program)
+                    watch.doing(f"{name} runs")
+                    runs[name] = run_prepared(prepared[name], values.inputs)
+            except OverLimit:
+                refusals[name] = f"no answer within {limit:g} s (--limit gives it more)"
+            except (UnsupportedError, OutOfMemoryError) as error:
                 refusals[name] = str(error)
             except MemoryFault as error:
                 stopped[name] = str(error)
@@ -213,15 +230,21 @@ def _iterations(
         kept = any(map(keeps_subnormals, runs))
         permitted = Permitted(program.module, values.inputs, budget=patience, subnormals=kept)
         doubted = doubted_stacks(program.module, results, xla_flags)
-        verdict = judge(results, bounds, permitted, doubted) if len(results) > 1 else None
+        with Watch() as watch:
+            watch.doing("the results are judged")
+            verdict = judge(results, bounds, permitted, doubted) if len(results) > 1 else None
         yield Compared(values, runs, dict(refusals), results, verdict, dict(stopped))
 
 
-def _notes(last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None) -> list[str]:
+def _notes(
+    last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None, has_handlers: bool
+) -> list[str]:
     """What was not compared, and by which bounds the rest was, if not by the module's."""
     from ..backends.xla import installed
 
     notes = [f"{name}: {text}" for name, text in (*last.refusals.items(), *last.stopped.items())]
+    if not stacks and installed() and has_handlers:
+        notes.append("xla: not compared, it has no --handlers (--stacks names it)")
     if not stacks and not installed():
         notes.append(f"xla: not compared, jaxlib is not installed ({adding('xla')})")
     if inputs.file is not None and last.values.expected is None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import click
 from .fuzz_options import PROFILES, Options, drawing_options, given_names
 from .json_output import json_option, print_document
 from .output import say, wrapped
-from .params import FILE, patience_option
+from .params import FILE, handlers_option, patience_option
 from .setup import provide
 from .status import UNDECIDED
 
@@ -56,6 +57,7 @@ LINE_SECONDS = 60.0
 )
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR.")
 @patience_option
+@handlers_option
 @click.option("--blob", metavar="B", help="Run one drawn program again, and print it.")
 @json_option("counts, coverage and findings")
 @click.pass_context
@@ -70,6 +72,7 @@ def command(
     resume: bool,
     blob: str | None,
     patience: float,
+    handlers: tuple[str, ...],
     as_json: bool,
     **drawing: Any,
 ) -> int:
@@ -80,11 +83,12 @@ def command(
     """
     options = Options(**drawing)
     if blob is not None:
-        return _again(blob, replace(options.orders(), budget=patience), as_json)
+        return _again(blob, replace(options.orders(), budget=patience), handlers, as_json)
     options.orders()  # refuses what it cannot draw, before a folder is made
     provide("dev", "hypothesis")
     from ..codegen.options import Target
     from ..differential.campaign.campaign import Campaign
+    from ..ffi.from_files import load_handlers
     from .interrupt import patience as patient
 
     folder = Path(output)
@@ -107,6 +111,8 @@ def command(
             on_progress=on_progress,
             on_finding=on_finding,
         )
+        if handlers:
+            campaign.begin = partial(load_handlers, handlers)
         campaign.run()
         if bisects if bisects is not None else options.profile == "campaign":
             _bisect(campaign)
@@ -146,15 +152,16 @@ def _state(folder: Path, resume: bool, seed: int) -> State:
     return State(seed)
 
 
-def _again(blob: str, orders: Orders, as_json: bool) -> int:
+def _again(blob: str, orders: Orders, handlers: tuple[str, ...], as_json: bool) -> int:
     """Run the task of a blob in a process of its own, and print it."""
     from ..differential.campaign.task import task_of
     from ..differential.child import Child
     from ..differential.outcome import OutcomeKind
+    from ..ffi.from_files import load_handlers
     from ..formats.text.printer import print_module
 
     task = task_of(blob, orders)
-    with Child() as child:
+    with Child(partial(load_handlers, handlers)) as child:
         found = child.outcome(task.case.module, task.case.inputs, task.stacks, LIMIT, task.setting, again=True)
     status = 1 if found.is_finding else UNDECIDED if found.kind is OutcomeKind.UNDECIDED else 0
     text = print_module(task.case.module)

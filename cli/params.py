@@ -56,6 +56,24 @@ host_program_option = click.option(
     help="How kernels are called: by one native function, or by a table that native code follows.",
 )
 
+
+def _load_handlers(context: click.Context, parameter: click.Parameter, specs: tuple[str, ...]) -> tuple[str, ...]:
+    if specs:
+        from ..ffi.from_files import load_handlers
+
+        load_handlers(specs)
+    return specs
+
+
+handlers_option = click.option(
+    "--handlers",
+    multiple=True,
+    metavar="X.so|X.py",
+    callback=_load_handlers,
+    help="Load handlers of custom calls (docs/adding-a-custom-call.md): a library that registers them, or with "
+    "X.so:TARGET=SYMBOL,… one that exports them, or a Python file. Repeatable.",
+)
+
 patience_option = click.option(
     "--patience",
     type=click.FloatRange(0, min_open=True),

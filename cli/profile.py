@@ -11,7 +11,7 @@ import click
 from ..hlo.errors import InputError, TestbedError
 from .inputs import Inputs, input_options
 from .output import say
-from .params import FILE, MODULE, host_program_option
+from .params import FILE, MODULE, handlers_option, host_program_option
 from .profile_subjects import HOST, Options, Subject, is_saved, saved_or_measured, subjects_of
 from .profile_tables import print_changes, print_report
 from .programs import complain
@@ -40,6 +40,7 @@ PICTURES = {"--trace": (".json",), "--roofline": (".svg", ".png"), "--flame": ("
 )
 @click.option("--by", type=click.Choice(WAYS), default="instruction", show_default=True, help="What the rows are.")
 @host_program_option
+@handlers_option
 @click.option("--platform", default=HOST, show_default=True, metavar="NAME",
               help="Where it runs. On a device, times are those of its queue's events.")  # fmt: skip
 @click.option("--counters", is_flag=True, help="Also count cycles, instructions and misses, where the system lets us.")
@@ -58,6 +59,7 @@ def command(
     iterations: int | None,
     by: str,
     host_program: str,
+    handlers: tuple[str, ...],
     platform: str,
     counters: bool,
     json_file: str | None,

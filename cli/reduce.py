@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +11,7 @@ import click
 from .case import case_options, load_case
 from .json_output import json_option, print_document
 from .output import say, wrapped
+from .progress import telling
 from .status import UNDECIDED
 
 if TYPE_CHECKING:
@@ -64,8 +62,9 @@ def command(
         provide("xla", "jaxlib")
     target = Path(folder or f"{Path(spec).name if spec != '-' else 'stdin'}.reduced")
     check_folder(target)
-    with _shown() as on_step, patient(20):
-        reducer = Reducer(case, jobs=jobs, seconds=seconds, on_step=on_step)
+    with telling() as tell, patient(20):
+        tell("the case itself runs, twice")
+        reducer = Reducer(case, jobs=jobs, seconds=seconds, on_step=lambda progress: tell(_line(progress)))
         status = 0
         try:
             done = reducer.run()
@@ -87,19 +86,8 @@ def command(
     return status
 
 
-@contextmanager
-def _shown() -> Iterator[Any]:
-    """A function that shows the progress on stderr, where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-
-    def show(progress: Progress) -> None:
-        line = f"{progress.size} instructions, {progress.tried} tried, {progress.kept} kept: {progress.step}"
-        click.echo(f"\r{line:<78}", err=True, nl=False)
-
-    yield show
-    click.echo(f"\r{'':<78}\r", err=True, nl=False)
+def _line(progress: Progress) -> str:
+    return f"{progress.size} instructions are left, {progress.tried} tried, {progress.kept} kept: {progress.step}"
 
 
 def _print(reducer: Reducer, done: Reduced, target: Path) -> None:

@@ -24,7 +24,7 @@ from .devices import (
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import milliseconds, say, wrapped
-from .params import FILE, MODULE, emitters_option, host_program_option, xla_flags_option
+from .params import FILE, MODULE, emitters_option, handlers_option, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .run_debug import KINDS, Checked, checked_of, print_checked, stopped
@@ -92,6 +92,7 @@ class Iteration:
     help="Where --emitters shadow writes what differs, a folder each.",
 )
 @host_program_option
+@handlers_option
 @click.option("--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 @json_option("results and times")
 def command(
@@ -107,6 +108,7 @@ def command(
     debug: str | None,
     findings: str,
     host_program: str,
+    handlers: tuple[str, ...],
     output: str | None,
     as_json: bool,
 ) -> int:

@@ -5,7 +5,7 @@ Each question is an experiment: the case run with one thing changed. Where the m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,13 +65,15 @@ class Kernel:
     dtypes: tuple[str, ...]
 
 
-def bisect(finding: Finding, child: Child, limit_s: float = LIMIT) -> Bisected:
-    """What is guilty. child: where the experiments run."""
-    bisector = _Bisector(finding, child, limit_s)
+def bisect(
+    finding: Finding, child: Child, limit_s: float = LIMIT, on_step: Callable[[str], object] = lambda text: None
+) -> Bisected:
+    """What is guilty. child: where the experiments run. on_step: called with what is being done, in words."""
+    bisector = _Bisector(finding, child, limit_s, on_step)
     try:
         return bisector.run()
     except _Undecided as stop:
-        return Bisected(stop.outcome, evidence=bisector.found.evidence)
+        return Bisected(stop.outcome, evidence=bisector.evidence)
 
 
 CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -90,14 +92,16 @@ class _Undecided(Exception):
 
 
 class _Bisector:
-    def __init__(self, finding: Finding, child: Child, limit_s: float):
-        self.case, self.child, self.limit = finding, child, limit_s
+    def __init__(self, finding: Finding, child: Child, limit_s: float, on_step: Callable[[str], object]):
+        self.case, self.child, self.limit, self._on_step = finding, child, limit_s, on_step
+        self.evidence: list[Experiment] = []
         self.setting = finding.setting
         self.reference = "evaluator"
 
     def run(self) -> Bisected:
+        self._tell("the case as it is, twice")
         outcome = self._outcome(self.case.stacks, self.setting, again=True)
-        self.found = Bisected(outcome, suspects=outcome.blamed)
+        self.found = Bisected(outcome, evidence=self.evidence, suspects=outcome.blamed)
         self._note("", outcome)
         if not outcome.is_finding:
             return self.found
@@ -135,6 +139,12 @@ class _Bisector:
             self.case.module, self.case.inputs, stacks, Patience(self.limit, RUN), setting, again=again
         )
 
+    def _tell(self, doing: str) -> None:
+        """Say what runs next, and what is known so far."""
+        seen = self.evidence
+        last = f"; {seen[-1].changed or 'as it is'}: {'wrong' if seen[-1].shows else 'right'}" if seen else ""
+        self._on_step(f"run {len(seen) + 1}: {doing}{last}")
+
     def _note(self, changed: str, outcome: Outcome) -> bool:
         """Whether it is a finding. Raises _Undecided: without an answer, whatever was changed might be accused."""
         self.found.evidence.append(Experiment(changed, outcome.is_finding, outcome.sentence))
@@ -144,12 +154,15 @@ class _Bisector:
 
     def _shows(self, changed: str, stack: str, setting: Setting) -> bool:
         """Whether the stack and the evaluator still disagree, with this changed."""
+        self._tell(changed)
         return self._note(changed, self._outcome((self.reference, stack), setting))
 
     # -- passes -------------------------------------------------------------------------------------------------------
     def _by_pass(self) -> Bisected | None:
+        self._tell("the evaluator after all passes")
         if not self._note("the evaluator after all passes", self._outcome((self.reference, "optimized"), self.setting)):
             return None
+        self._tell("which pass, and which of its changes")
         answer = self.child.call(
             guilty_change, self.case.module, self.case.inputs, self.setting.budget, limit_s=self.limit * 4
         )

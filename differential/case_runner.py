@@ -15,6 +15,7 @@ from ..codegen.c_compiler import set_c_compiler
 from ..codegen.options import Target, assume_host
 from ..codegen.threads import set_threads
 from ..evaluator.evaluator import evaluate
+from ..ffi.from_files import load_handlers
 from ..formats.program import Program, read_text
 from ..hlo.dtypes import FROM_NUMPY, DType
 from ..hlo.errors import TestbedError, UnsupportedError
@@ -35,18 +36,20 @@ def run_case(
     threads: int | None = None,
     c_compiler: str | None = None,
     budget: float = BUDGET,
+    handlers: tuple[str, ...] = (),
 ) -> CaseResult:
     """The row of a case on a stack. A module that does not parse fails.
 
     target: the processor that this worker process compiles for; None: this machine's. xla_flags: of the stack xla.
     threads: that may work at a kernel; None: one a processor. c_compiler: of the stack c; None: the first there is.
-    budget: seconds to find out what else the float rules permit.
+    budget: seconds to find out what else the float rules permit. handlers: as of load_handlers.
     """
     assume_host(target)
     set_c_compiler(c_compiler)
     set_threads(threads)
     start = time.perf_counter()
     try:
+        load_handlers(handlers)
         flags = xla_flags if stack == "xla" else None
         row = _PSEUDO[stack](case) if stack in _PSEUDO else _run(case, load_case(case), stack, flags, budget)
     except XlaCrashed as error:

@@ -45,7 +45,7 @@ def load_library(path: str | os.PathLike[str]) -> tuple[str, ...]:
     provide()
     before = set(registered())
     try:
-        _LOADED.append(ctypes.CDLL(os.fspath(path), mode=os.RTLD_NOW | os.RTLD_LOCAL))
+        _LOADED.append(_opened(path))
     except OSError as error:
         raise InputError(f"{path}: {error}", remedy="give a shared library of handlers") from None
     return tuple(sorted({name for name, _ in set(registered()) - before}))
@@ -55,7 +55,7 @@ def register_symbols(path: str | os.PathLike[str], names: dict[str, str] | list[
     """Register functions that a shared library exports. names: symbols, or target → symbol. Raises InputError."""
     provide()
     try:
-        library = ctypes.CDLL(os.fspath(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        library = _opened(path)
     except OSError as error:
         raise InputError(f"{path}: {error}", remedy="give a shared library of handlers") from None
     for target, symbol in (names if isinstance(names, dict) else dict(zip(names, names))).items():
@@ -63,6 +63,14 @@ def register_symbols(path: str | os.PathLike[str], names: dict[str, str] | list[
             raise InputError(f"{path} has no symbol {symbol!r}", remedy="nm -D lists those that it has")
         register(target, getattr(library, symbol), platform)
     _LOADED.append(library)
+
+
+def _opened(path: str | os.PathLike[str]) -> ctypes.CDLL:
+    """The loader looks for a name without a slash in the system's folders only: one in the current folder gets one."""
+    name = os.fspath(path)
+    if os.sep not in name and os.path.exists(name):
+        name = os.path.join(os.curdir, name)
+    return ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_LOCAL)
 
 
 def register_jaxlib(prefix: str = "jaxlib.") -> tuple[str, ...]:

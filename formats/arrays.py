@@ -59,10 +59,9 @@ def _stand_in(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray
     hold what unpacks to more than there is memory.
     """
     with _readable(path, f"{key}: "):
-        whole = archive.zip
-        assert whole is not None, "the archive is open"
-        names = whole.namelist()
-        with whole.open(f"{key}.npy" if f"{key}.npy" in names else key) as member:
+        assert archive.zip is not None
+        names = archive.zip.namelist()
+        with archive.zip.open(f"{key}.npy" if f"{key}.npy" in names else key) as member:
             try:
                 version = np.lib.format.read_magic(member)
             except ValueError:

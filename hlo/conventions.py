@@ -18,6 +18,9 @@ ANNOTATIONS: tuple[str, ...] = (
 )
 """Custom-call targets whose result is the operand: they tell a partitioner or memory planner where a value belongs."""
 
+SINKS: tuple[str, ...] = ("dce_sink",)
+"""Custom-call targets that compute nothing and give an empty tuple: they keep their operands alive for a compiler."""
+
 FIRST_STATE = 0x7012395
 """The 128-bit counter of rng and rng-get-and-update-state at the start of a run."""
 

@@ -17,6 +17,7 @@ from ..codegen.lite_text import name_fast
 from ..hlo.records import dataclass, field
 from .limits import Limits
 from .registers import BOOL, I32, I64, Register, flatten, unflatten
+from .view import SHARED, View
 
 IndexValue: TypeAlias = int | ir.Value
 """A position along a dimension: a constant or an i64 register."""
@@ -263,25 +264,9 @@ class Branch:
 class Code:
     """The body of a function under construction. `b` builds in the current scope."""
 
-    def __init__(
-        self,
-        module: ir.Module,
-        function: ir.Function,
-        *,
-        strict: bool,
-        fma: bool = True,
-        vector_bits: int = 512,
-        by_element: bool = False,
-        products: int = 1,
-        bf16_pairs: bool = False,
-    ):
-        """fma: whether the target has fused multiply-adds. by_element: the outer shape, as in EmitOptions. products:
-        those of integers that one instruction of the target adds up. bf16_pairs: whether one adds two of bf16 to f32.
-        """
+    def __init__(self, module: ir.Module, function: ir.Function, view: View = SHARED):
         name_fast(function)
-        self.module, self.function = module, function
-        self.strict, self.fma, self.vector_bits, self.by_element = strict, fma, vector_bits, by_element
-        self.products, self.bf16_pairs = products, bf16_pairs
+        self.module, self.function, self.view = module, function, view
         self.flags: tuple[str, ...] = ()  # fast-math flags for arithmetic emitted from now on
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements
@@ -289,10 +274,6 @@ class Code:
         self.limits = Limits()
         self.hints = True  # whether loops have metadata
         self.loops = 0  # that were opened
-        self.shares = False  # whether functions that kernels share compute its products, or its sums
-        self.lean = False  # whether its loops are such that few of LLVM's passes are enough
-        self.walks = False  # whether it has long loops of reductions itself
-        self.called: set[Hashable] = set()  # instructions whose elements these functions compute
 
     def count_loop(self) -> int:
         """The number of a loop that is opened, counted in the order of opening."""
@@ -302,10 +283,6 @@ class Code:
     @property
     def b(self) -> ir.IRBuilder:
         return self.scope.builder
-
-    def lanes(self, bits: int) -> int:
-        """The number of `bits`-bit values in a vector register; values below 32 bits are computed in 32."""
-        return max(1, self.vector_bits // max(bits, 32))
 
     def define(self, value: ir.Value, scope: Scope, *, again: bool = False) -> None:
         """Record the scope in which an index value is defined. again: replace an earlier record."""

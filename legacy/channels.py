@@ -15,14 +15,16 @@ from ..hlo.shapes import Shape
 from .builder import Code, Unroll
 from .crossings import crossings_of
 from .elemental import Elemental
-from .memory import Pointer
+from .form import at_least, needs
+from .leaf import Leaf
 from .ranges import Steps, loops_over
 from .registers import I32
+from .view import View
 
-MOST_CHANNELS = 4
+MAXIMUM_CHANNELS = 4
 """Of as many, vectors of each channel are chosen from as many vectors of pixels, two after the other."""
 
-ENOUGH = 1 << 12
+MINIMUM_ELEMENTS = 1 << 12
 """Elements of a result from which on the code pays."""
 
 WHOLE, BYTES, PART = 512, 2, 16
@@ -45,14 +47,15 @@ class Channels:
     lanes: int
 
     @staticmethod
-    def of(e: Elemental, root: Instruction, shape: Shape) -> Channels | None:
-        """Of a root that only moves such elements; None of others."""
-        code, dtype = e.code, shape.dtype
-        if shape.size < ENOUGH or code.by_element or dtype is DType.PRED or not 8 <= dtype.bits <= 64:
-            return None
-        found = crossings_of(e, root, ENOUGH)
-        if len(found) != 1 or not found[0].exact or found[0].leaf.shape.size != shape.size:
-            return None
+    def of(view: View, root: Instruction, shape: Shape) -> Channels:
+        """Of a root that only moves elements. Raises Unfit."""
+        dtype = shape.dtype
+        at_least(shape.size, MINIMUM_ELEMENTS, "elements")
+        needs(not view.by_element, "for a device")
+        needs(dtype is not DType.PRED and 8 <= dtype.bits <= 64, f"{dtype.value} has not 8 to 64 bits")
+        found = crossings_of(view, root, MINIMUM_ELEMENTS)
+        whole = len(found) == 1 and found[0].exact and found[0].leaf.shape.size == shape.size
+        needs(whole, "not all elements of one array are moved")
         leaf, roles = found[0].leaf, found[0].roles
         strides = {role: leaf.shape.strides[d] for d, role in enumerate(roles) if leaf.shape.dims[d] != 1}
         order = [d for d in shape.minor_to_major if shape.dims[d] != 1]
@@ -60,18 +63,17 @@ class Channels:
         while order and strides[order[0]] == count * pixels:
             pixels *= shape.dims[order.pop(0)]
         planes = next((d for d in order if strides[d] == 1), None)
-        lanes = code.vector_bits // 8 if code.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
+        lanes = view.vector_bits // 8 if view.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
         lanes //= dtype.bytes
-        if planes is None or shape.dims[planes] != count or not 2 <= count <= MOST_CHANNELS or pixels < 2 * lanes:
-            return None
+        needs(planes is not None and shape.dims[planes] == count, f"{count} elements are between those of a plane")
+        assert planes is not None
+        needs(2 <= count <= MAXIMUM_CHANNELS, f"{count} channels, not 2 to {MAXIMUM_CHANNELS}")
+        at_least(pixels, 2 * lanes, "pixels")
         outer = tuple((d, strides[d]) for d in reversed(order) if d != planes)
         return Channels(leaf, outer, count, pixels, shape.strides[planes], lanes)
 
-    def takes(self, steps: Steps | None) -> bool:
-        """Whether the steps number dimensions around the planes only."""
-        return steps is None or {*steps.dimensions} <= {d for d, _ in self.outer}
-
-    def emit(self, e: Elemental, shape: Shape, result: Pointer, steps: Steps | None) -> None:
+    def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
+        result, shape = leaf.pointer(e), leaf.shape
         code, size = e.code, shape.dtype.component.bytes
         element, inside = ir.IntType(8 * shape.dtype.bytes), () if steps is None else steps.dimensions
         vector = ir.VectorType(element, self.lanes)

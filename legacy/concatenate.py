@@ -4,25 +4,29 @@ whole array, operand by operand; a few neighbours in memory, one of each operand
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .crossings import fastest_dimension
 from .elemental import Elemental, Index, Reads, same_order
+from .form import Fit, Results, Task, at_most, form, needs
 from .graph import walk
 from .leaf import Leaf
 from .linear import is_linear
-from .loops import nest
+from .loops import Modes, modes_of, nest
+from .padded_rows import must_be_only
 from .ranges import Steps, elements
 from .registers import I64, Register, flatten, unflatten
+from .view import View
 
-ABREAST = 8
+MAXIMUM_LINE_ELEMENTS = 8
 """Neighbours that are written together at most: LLVM makes whole vectors of up to as many interleaved stores."""
 
-ROW_BYTES = 32
+MAXIMUM_LINE_BYTES = 32
 """Bytes of them at most: of longer rows, LLVM scatters the elements with 512-bit vectors, which takes up to three times
 as long as copies of the operands.
 """
@@ -103,12 +107,12 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
     return branch.join(first, second)
 
 
-def is_few(e: Elemental, instruction: Instruction) -> bool:
+def is_few(view: View, instruction: Instruction) -> bool:
     """Whether a concatenation that is not in memory is of few arrays, each of one place, and little code for each."""
     axis, operands = instruction.dimensions[0], instruction.operands
-    if instruction in e.leaves or len(operands) > FEW or any(o.shape.dims[axis] != 1 for o in operands):
+    if instruction in view.leaves or len(operands) > FEW or any(o.shape.dims[axis] != 1 for o in operands):
         return False
-    return not any(i.opcode in _LONG for i in walk(operands, e.leaves))
+    return not any(i.opcode in _LONG for i in walk(operands, view.leaves))
 
 
 def picked(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -129,18 +133,11 @@ def picked(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return found
 
 
-def takes_steps(leaf: Leaf, partition: Partition) -> bool:
-    """Whether `write_concatenated` can compute some of the steps: of dimensions that all operands share."""
-    return leaf.instruction.dimensions[0] not in partition.dimensions
-
-
-def write_concatenated(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
+def write_pieces(e: Elemental, results: Results, modes: Sequence[Modes], steps: Steps | None) -> None:
     """Write each operand, or some steps of each, to its part of the result."""
-    axis, start = leaf.instruction.dimensions[0], 0
-    if _is_abreast(e, leaf, axis):
-        _write_abreast(e, leaf, axis, steps)
-        return
-    for operand in leaf.instruction.operands:
+    leaf, start = results.first, 0
+    axis = leaf.instruction.dimensions[0]
+    for operand, mode in zip(leaf.instruction.operands, modes, strict=True):
         if operand.shape.size == 0:
             continue
         source = Shape(operand.shape.dtype, operand.shape.dims, leaf.shape.layout)
@@ -151,26 +148,42 @@ def write_concatenated(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> 
             moved = [e.code.add(p, offset) if d == axis else p for d, p in enumerate(positions)]
             leaf.write(e, Index.at(e.code, leaf.shape, moved), value)
 
-        nest(e, source, copy, steps)
+        nest(e, source, copy, steps, mode)
         start += operand.shape.dims[axis]
 
 
-def _is_abreast(e: Elemental, leaf: Leaf, axis: int) -> bool:
-    """Whether all operands have few neighbours in memory. There is a copy of an operand's code for each of its own."""
-    width = leaf.shape.dims[axis]
-    if fastest_dimension(leaf.shape) != axis or width > ABREAST or width * leaf.shape.dtype.bytes > ROW_BYTES:
-        return False
+def _must_be_abreast(view: View, leaf: Leaf) -> None:
+    """Raises Unfit if not all operands have few neighbours in memory. There is a copy of an operand's code for each of
+    its own.
+    """
+    axis = leaf.instruction.dimensions[0]
+    width, size = leaf.shape.dims[axis], leaf.shape.dims[axis] * leaf.shape.dtype.bytes
+    needs(fastest_dimension(leaf.shape) == axis, "neighbours are of one operand")
+    at_most(width, MAXIMUM_LINE_ELEMENTS, "elements of a line")
+    at_most(size, MAXIMUM_LINE_BYTES, "bytes of a line")
     copied = [operand for operand in leaf.instruction.operands if operand.shape.dims[axis] > 1]
-    return not any(i.opcode in _LONG for i in walk(copied, e.leaves))
+    for i in walk(copied, view.leaves):
+        needs(i.opcode not in _LONG, f"several neighbours each take {i.opcode.value}")
+
+
+def _lines(leaf: Leaf) -> Shape:
+    """The result with one element along the axis."""
+    axis = leaf.instruction.dimensions[0]
+    dims = tuple(1 if d == axis else n for d, n in enumerate(leaf.shape.dims))
+    return Shape(leaf.shape.dtype, dims, leaf.shape.layout)
 
 
 _LONG = EXPENSIVE | {Op.CONVOLUTION, Op.DOT, Op.MAP, Op.REDUCE, Op.REDUCE_WINDOW}
 """Opcodes of which one element is much code."""
 
 
-def _write_abreast(e: Elemental, leaf: Leaf, axis: int, steps: Steps | None) -> None:
+def write_abreast(e: Elemental, results: Results, modes: Modes | None, steps: Steps | None) -> None:
     """One nest for all operands: the lines of the result, of which each has a part, are written once and in order."""
-    code, dims = e.code, leaf.shape.dims
+    code, leaf = e.code, results.first
+    axis, rows = leaf.instruction.dimensions[0], _lines(leaf)
+    if modes is None:
+        _write_along(e, leaf, axis, rows.size, steps)
+        return
 
     def copy(positions: list[IndexValue]) -> None:
         values = []
@@ -182,18 +195,13 @@ def _write_abreast(e: Elemental, leaf: Leaf, axis: int, steps: Steps | None) -> 
             at = [place if d == axis else p for d, p in enumerate(positions)]
             leaf.write(e, Index.at(code, leaf.shape, at), value)
 
-    rows = Shape(leaf.shape.dtype, tuple(1 if d == axis else n for d, n in enumerate(dims)), leaf.shape.layout)
-    long = rows.size >= MANY_LINES and sum(1 for _ in walk(leaf.instruction.operands, e.leaves)) >= LONG_CHAIN
-    if not long and all(_is_along(e, operand, leaf.shape) for operand in leaf.instruction.operands):
-        _write_along(e, leaf, axis, rows.size, steps)
-    else:
-        nest(e, rows, copy, steps, long=long)
+    nest(e, rows, copy, steps, modes)
 
 
-def _is_along(e: Elemental, operand: Instruction, result: Shape) -> bool:
+def _is_along(view: View, operand: Instruction, result: Shape) -> bool:
     """Whether an operand has its elements in memory, or they are computed, in the order of those of the result."""
     shape = operand.shape
-    return is_linear(operand, e.leaves) and same_order(shape.dims, shape.minor_to_major, result.minor_to_major)
+    return is_linear(operand, view.leaves) and same_order(shape.dims, shape.minor_to_major, result.minor_to_major)
 
 
 def _write_along(e: Elemental, leaf: Leaf, axis: int, count: int, steps: Steps | None) -> None:
@@ -208,3 +216,44 @@ def _write_along(e: Elemental, leaf: Leaf, axis: int, count: int, steps: Steps |
                 values.append(e.value(operand, Index.flat(code, operand.shape, at)))
         for place, value in enumerate(values):
             leaf.write(e, Index.flat(code, leaf.shape, code.add(code.multiply(line, width), place)), value)
+
+
+def _in_steps(task: Task) -> bool:
+    """Steps may be of dimensions that all operands share."""
+    return task.results.root.dimensions[0] not in task.numbered
+
+
+@form(
+    "concatenate/abreast",
+    write_abreast,
+    MAXIMUM_LINE_ELEMENTS="elements of a line",
+    MAXIMUM_LINE_BYTES="bytes of a line",
+)
+def abreast(task: Task) -> Fit:
+    """Lines of a few neighbours, one or more of each operand: all are written together.
+
+    Parameters: the modes of loops over lines; None for one loop over all of them, whatever their dimensions: one over a
+    short dimension would fill no vectors.
+    """
+    must_be_only(task, Op.CONCATENATE)
+    view, leaf, operands = task.view, task.results.first, task.results.root.operands
+    _must_be_abreast(view, leaf)
+    rows = _lines(leaf)
+    long = rows.size >= MANY_LINES and sum(1 for _ in walk(operands, view.leaves)) >= LONG_CHAIN
+    along = not long and all(_is_along(view, operand, leaf.shape) for operand in operands)
+    return Fit(None if along else modes_of(view, rows, long=long), _in_steps(task))
+
+
+@form("concatenate/pieces", write_pieces)
+def pieces(task: Task) -> Fit:
+    """Any operands: one after the other.
+
+    Parameters: for each operand the modes of its loops.
+    """
+    must_be_only(task, Op.CONCATENATE)
+    layout, operands = task.results.shape.layout, task.results.root.operands
+    shapes = [Shape(o.shape.dtype, o.shape.dims, layout) for o in operands]
+    return Fit(tuple(modes_of(task.view, shape) for shape in shapes), _in_steps(task))
+
+
+FORMS = (abreast, pieces)

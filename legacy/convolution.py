@@ -10,16 +10,16 @@ from collections.abc import Callable
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
+from . import convolution_channels, convolution_columns, convolution_depth, convolution_held
 from .builder import IndexValue
 from .convert import convert
-from .convolution_channels import Channels, width_of
-from .convolution_columns import Columns, across_role, column_role, is_zero
-from .convolution_depth import Deep, features_in_steps, is_deep
-from .convolution_held import Held, grid_of
+from .convolution_channels import Channels, blocks_of_channels
+from .convolution_columns import Blocks, Columns, blocks_on_stack, column_role, is_zero
+from .convolution_depth import Deep, blocks_deep, must_be_deep
+from .convolution_held import Held, blocks_held
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
-from .lanewise import Lanewise
+from .form import Fit, Results, Task, form, needs
 from .partial import TERMS, Level, PartialSums, added, levels_of
 from .ranges import Steps, columns_fit
 from .reduce_columns import BLOCK
@@ -34,7 +34,7 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if is_zero(c):
         return rounded(code, dtype, instruction.shape.dtype, total)
     place = c.roles(code, index.multi)
-    apart = in_parts(code, dtype, c.terms)
+    apart = in_parts(code.view, dtype, c.terms)
     loops, taps = [], []
     for axis, position in zip(c.axes, place[SPATIAL:], strict=True):
         tap, end, step = axis.taps(code, position)
@@ -68,43 +68,83 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution}
 
 
-def has_columns(e: Elemental, instruction: Instruction) -> bool:
-    """Whether `emit_column_convolution` can compute a convolution."""
-    return is_deep(e, instruction) or column_role(instruction) is not None
+def _emit(kind: type[Columns]) -> Callable[[Elemental, Results, Blocks, Steps | None], None]:
+    return lambda e, results, blocks, steps: kind(e, results, blocks).emit(steps)
 
 
-def takes_steps(e: Elemental, instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_column_convolution` can compute some of the steps: not those across the columns."""
-    c, deep = Convolution.of(instruction), is_deep(e, instruction)
-    column = OUT if deep else column_role(instruction)
-    if column is None:
-        return False
-    inside = [role for d in partition.dimensions if (role := c.role_of(d)) is not None]
-    if len(inside) < len(partition.dimensions) or across_role(instruction, column) in inside:
-        return False
-    if deep:
-        return OUT not in inside or features_in_steps(e, instruction, inside, partition)
-    return columns_fit(partition, inside, column, c.sizes[column], BLOCK)
+def _fit(task: Task, blocks: Blocks, in_steps: bool = True, shares: bool = False) -> Fit:
+    """Steps must not number what is across the columns."""
+    inside = _inside(task)
+    apart = len(inside) == len(task.numbered) and blocks.across not in inside
+    return Fit(blocks, apart and in_steps, task.results.products, shares)
 
 
-def emit_column_convolution(
-    e: Elemental,
-    instruction: Instruction,
-    finish: Callable[[Index], None],
-    steps: Steps | None = None,
-    behind: Lanewise | None = None,
-) -> None:
-    """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
-    bound. behind: what that does, for vectors, if it can.
-    """
-    if is_deep(e, instruction):
-        Deep(e, instruction, OUT, finish).emit(steps)
-        return
-    c, column = Convolution.of(instruction), column_role(instruction)
-    assert column is not None
-    inside = () if steps is None else [c.role_of(d) for d in steps.dimensions]
-    kind = Columns
-    if column not in inside:
-        is_depthwise = width_of(e, instruction, column) is not None
-        kind = Channels if is_depthwise else Held if grid_of(e, instruction, column) is not None else Columns
-    kind(e, instruction, column, finish, behind=behind if kind is Held else None).emit(steps)
+def _inside(task: Task) -> list[int]:
+    """The roles that the steps number. Raises Unfit if no convolution is computed."""
+    c = Convolution.of(task.product(Op.CONVOLUTION))
+    return [role for d in task.numbered if (role := c.role_of(d)) is not None]
+
+
+def _column(task: Task) -> int:
+    """The role of the columns, which no step numbers."""
+    column = column_role(task.product(Op.CONVOLUTION))
+    needs(column not in _inside(task), "steps number columns")
+    return column
+
+
+@form(
+    "convolution/deep",
+    _emit(Deep),
+    convolution_depth,
+    MINIMUM_MULTIPLICATIONS="multiplications",
+    MINIMUM_NEIGHBOURS="neighbours in both operands",
+    MAXIMUM_FEATURES="output features that are neighbours",
+)
+def deep(task: Task) -> Fit:
+    """Input features are neighbours in both operands: vectors along the depth, by a function that kernels share."""
+    root = task.product(Op.CONVOLUTION)
+    must_be_deep(task.view, root)
+    blocks, inside = blocks_deep(task.view, root, task.partition), _inside(task)
+    return _fit(task, blocks, OUT not in inside or (inside[-1] == OUT and blocks.form.block is not None))
+
+
+@form(
+    "convolution/channels",
+    _emit(Channels),
+    convolution_channels,
+    MINIMUM_TILE_PRODUCTS="multiply-adds of vectors in a tile",
+    COLUMN_TERMS="terms of a sum",
+)
+def channels(task: Task) -> Fit:
+    """Depthwise: a few positions and all channels of a block, by a function that kernels share."""
+    return _fit(task, blocks_of_channels(task.view, task.product(Op.CONVOLUTION), _column(task)))
+
+
+@form(
+    "convolution/held",
+    _emit(Held),
+    convolution_held,
+    MINIMUM_VECTOR_BYTES="bytes of a vector",
+    MAXIMUM_PANEL_BYTES="bytes of a copied block",
+)
+def held(task: Task) -> Fit:
+    """Output features are neighbours: sums of a few positions stay in vector registers."""
+    blocks = blocks_held(task.view, task.results, _column(task))
+    return _fit(task, blocks, shares=blocks.calls)
+
+
+@form(
+    "convolution/columns",
+    _emit(Columns),
+    convolution_columns,
+    MAXIMUM_DISTANCE="elements between neighbours in the operands",
+)
+def columns(task: Task) -> Fit:
+    """Neighbours of any role: blocks of columns, whose sums are on the stack."""
+    root = task.product(Op.CONVOLUTION)
+    column = column_role(root)
+    fits = columns_fit(task.partition, _inside(task), column, Convolution.of(root).sizes[column], BLOCK)
+    return _fit(task, blocks_on_stack(task.view, root, column), fits)
+
+
+FORMS = (deep, channels, held, columns)

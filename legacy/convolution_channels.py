@@ -16,16 +16,17 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Columns, Part, across_role
-from .convolution_held import FACTORS, Held, Weights
+from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
+from .convolution_held import FACTORS, Held, Weights, inside_of, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import COLUMN_TERMS, accumulator_dtype
-from .elemental import Elemental, Index
+from .elemental import Index
+from .form import at_least, needs
 from .helper import call, declared
-from .partial import Level
 from .ranges import Steps, column_blocks
 from .reduce_columns import BLOCK
 from .registers import I64, POINTER, memory_type
+from .view import View
 from .windows import GROUP, SPATIAL, Convolution
 
 SHORT, LONG = 3, 8
@@ -40,7 +41,7 @@ TILE = (4, 2)
 ALONE = 4
 """The most vectors of channels at a place alone."""
 
-CALLED = 200
+MINIMUM_TILE_PRODUCTS = 200
 """Multiply-adds of vectors in a block's whole tile from which on a call, some 30 cycles, pays off."""
 
 
@@ -87,7 +88,7 @@ class ChannelMicro:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         if self.positions > 1:
             many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
             _Body(self, code, self.positions, self.weights.width).emit()
@@ -170,62 +171,51 @@ def tile_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
     return *TILES[SHORT if last.window <= SHORT else LONG], last.window
 
 
-def width_of(e: Elemental, instruction: Instruction, column: int) -> int | None:
-    """The channels whose sums are in registers together; None if a convolution's sums are not computed by the function:
-    it is not depthwise, its factors are no floats in memory, or there are few products, or many in one sum.
+def width_of(view: View, instruction: Instruction, column: int) -> int:
+    """The channels whose sums are in registers together. Raises Unfit if the function does not compute a convolution's
+    sums.
     """
     c, dtype = Convolution.of(instruction), accumulator_dtype(instruction)
     _, left, right = c.strides(instruction)
     near = column == GROUP and not c.by_batch and c.ins == c.outs == left[GROUP] == right[GROUP] == 1
-    if not near or dtype not in (DType.F32, DType.F64) or not instruction.shape.dtype.is_float:
-        return None
-    if any(o not in e.leaves or o.shape.dtype not in FACTORS for o in instruction.operands[:2]):
-        return None
-    lanes = max(e.code.vector_bits, 128) // dtype.bits
+    needs(near, "neighbours are no groups of one feature")
+    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
+    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
+    stored = all(o in view.leaves and o.shape.dtype in FACTORS for o in instruction.operands[:2])
+    needs(stored, "an operand is computed, or has no floats")
+    lanes = max(view.vector_bits, 128) // dtype.bits
     positions, vectors, _ = tile_of(c, across_role(instruction, column))
     width = vectors * lanes if c.groups % (vectors * lanes) == 0 else lanes
     products = min(c.groups, BLOCK) // lanes * positions * math.prod(-(-axis.window // axis.holes) for axis in c.axes)
-    fits = c.groups % width == 0 and BLOCK % width == 0 and c.products >= LARGE and products >= CALLED
-    return width if fits and (e.code.strict or c.terms <= COLUMN_TERMS) else None
+    needs(c.groups % width == 0 and BLOCK % width == 0, f"{c.groups} channels are no multiple of {width}")
+    at_least(c.products, MINIMUM_MULTIPLICATIONS, "multiplications")
+    at_least(products, MINIMUM_TILE_PRODUCTS, "multiply-adds of vectors in a tile")
+    needs(view.strict or c.terms <= COLUMN_TERMS, f"{c.terms} terms of a sum, more than {COLUMN_TERMS}")
+    return width
+
+
+def blocks_of_channels(view: View, instruction: Instruction, column: int) -> Blocks:
+    """Raises Unfit. Tiles have no positions of an input with holes: neighbours meet other window positions."""
+    c, across, dtype = Convolution.of(instruction), across_role(instruction, column), accumulator_dtype(instruction)
+    width, (tile, _, taps) = width_of(view, instruction, column), tile_of(c, across)
+    holes = across is not None and across >= SPATIAL and c.axes[across - SPATIAL].holes > 1
+    start, end, apart = (0, 0, 1) if holes else inside_of(c, across)
+    most = max(1, min(tile, end - start))
+    step = min(range(most, most // 2, -1), key=lambda n: (end - start) % n)
+    parts = tuple(parts_of_tiles(c, across, (start, end, apart), step, True))
+    inputs, weights = (Vectors(o.shape.dtype, dtype, width) for o in instruction.operands[:2])
+    positions, lanes = max(part.step for part in parts), max(view.vector_bits, 128) // dtype.bits
+    alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
+    micro = ChannelMicro(inputs, weights, positions, alone, len(c.axes), taps if positions > 1 else 0)
+    return Blocks(column, across, min(BLOCK, c.groups), parts, (), adds=False, calls=True, form=micro)
 
 
 class Channels(Held):
     """The same sums, by the function. No channel is among the steps' dimensions."""
 
-    calls = True
-    overlaps = False
-
     def __post_init__(self) -> None:
-        c = Convolution.of(self.instruction)
-        self.tile, _, taps = tile_of(c, across_role(self.instruction, self.column))
         Columns.__post_init__(self)
-        width = width_of(self.e, self.instruction, self.column)
-        assert width is not None
-        source, weights = (o.shape.dtype for o in self.instruction.operands[:2])
-        positions = max(part.step for part in self._parts())
-        read = Vectors(source, self.dtype, width), Vectors(weights, self.dtype, width)
-        lanes = max(self.code.vector_bits, 128) // self.dtype.bits
-        alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
-        self.micro = ChannelMicro(*read, positions, alone, len(c.axes), taps if positions > 1 else 0)
-        self.adds = False
-
-    def _width(self) -> int:
-        return min(BLOCK, self.c.groups)
-
-    def _levels(self) -> list[list[Level]]:
-        return []
-
-    def _inside(self) -> tuple[int, int, int]:
-        """No positions of an input with holes: neighbours meet other window positions."""
-        holes = self.across is not None and self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
-        return (0, 0, 1) if holes else super()._inside()
-
-    @property
-    def _step(self) -> int:
-        start, end, _ = self._inside()
-        inside = end - start
-        most = max(1, min(self.tile, inside))
-        return min(range(most, most // 2, -1), key=lambda n: inside % n)
+        self.micro: ChannelMicro = self.blocks.form
 
     def _blocks(self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]):
         return column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)

@@ -8,8 +8,9 @@ window with features inside are not unrolled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, field
@@ -17,11 +18,13 @@ from .builder import IndexValue, Loop, Once, Range, Unroll, over_columns
 from .convert import convert
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, Index
-from .lanewise import Lanewise
+from .form import Results, Unfit, needs
+from .leaf import write_all
 from .loops import parts
 from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
 from .ranges import Steps, column_blocks
 from .reduce_columns import BLOCK, row_passes
+from .view import View
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution
 from .windows import Range as Reach
 
@@ -33,10 +36,10 @@ factor is shared; twice as many positions would save a tenth of them.
 ROWS = 4
 """Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
 
-LARGE = 1 << 14
+MINIMUM_MULTIPLICATIONS = 1 << 14
 """Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
 
-NEAR = 4
+MAXIMUM_DISTANCE = 4
 """Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
 
 
@@ -45,18 +48,22 @@ def is_zero(c: Convolution) -> bool:
     return c.ins == 0 or any(a.window == 0 or a.size == 0 for a in c.axes)
 
 
-def column_role(instruction: Instruction) -> int | None:
-    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near."""
+def column_role(instruction: Instruction) -> int:
+    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near.
+
+    Raises Unfit if there is none.
+    """
     c = Convolution.of(instruction)
-    if is_zero(c):
-        return None
+    needs(not is_zero(c), "sums have no terms")
     out, left, right = c.strides(instruction)
-    near = [r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= NEAR and right[r] <= NEAR]
+    near = [
+        r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= MAXIMUM_DISTANCE and right[r] <= MAXIMUM_DISTANCE
+    ]
     for least in (8, 2):
         long = [r for r in near if c.sizes[r] >= least]
         if long:
             return min(long, key=out.__getitem__)
-    return None
+    raise Unfit(f"no neighbours in the result are at most {MAXIMUM_DISTANCE} elements apart in both operands")
 
 
 def across_role(instruction: Instruction, column: int) -> int | None:
@@ -90,63 +97,82 @@ class Part:
     apart: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """column: the role of neighbours; across: that of positions that are computed together. width: the most columns of
+    a block. parts: of the positions across. levels: for each spatial dimension, the loops over its window; then those
+    over passes of features; terms: of a partial sum. adds: whether products are added to what the sums' memory holds.
+    calls: whether a function that kernels share computes them. form: what a kind of blocks is given besides.
+    """
+
+    column: int
+    across: int | None
+    width: int
+    parts: tuple[Part, ...]
+    levels: tuple[list[Level], ...]
+    terms: int = UNBOUNDED
+    adds: bool = True
+    calls: bool = False
+    form: Any = None
+
+
+def blocks_on_stack(view: View, instruction: Instruction, column: int) -> Blocks:
+    c, across = Convolution.of(instruction), across_role(instruction, column)
+    width, apart = min(BLOCK, c.sizes[column]), in_parts(view, accumulator_dtype(instruction), c.terms, COLUMN_TERMS)
+    terms = COLUMN_TERMS if apart else UNBOUNDED
+    return Blocks(column, across, width, tuple(_parts(c, across)), tuple(_levels(c, terms)), terms)
+
+
+def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
+    if across is None:
+        yield Part(0, 1, 1)
+        return
+    if across < SPATIAL:
+        start, end, all_ = 0, c.sizes[across], c.sizes[across]
+    else:
+        axis = c.axes[across - SPATIAL]
+        (start, end), all_ = axis.inside(), axis.count
+    for first, last, step in parts(
+        end - start, ACROSS if c.products >= MINIMUM_MULTIPLICATIONS and across != GROUP else 1
+    ):
+        yield Part(start + first, start + last, step)
+    if end - start < all_:
+        yield Part(start, end, 1, border=True)
+
+
+def _levels(c: Convolution, most: int) -> list[list[Level]]:
+    each = ROWS if c.products >= MINIMUM_MULTIPLICATIONS else 1
+    found, terms = levels_of([max(1, c.ins // each)], each, most, OUTSIDE)
+    levels = [found]
+    for axis in reversed(c.axes):
+        inner = OUTSIDE if most != UNBOUNDED and any(level.apart for found in levels for level in found) else most
+        found, terms = levels_of([axis.window], terms, inner, OUTSIDE)
+        levels.append(found or [Level(0, 1, False)])
+    return levels[::-1]
+
+
 @dataclass(eq=False)
 class Columns:
     e: Elemental
-    instruction: Instruction
-    column: int
-    finish: Callable[[Index], None]
+    results: Results
+    blocks: Blocks
     place: list[IndexValue] = field(default_factory=list)
-    adds = True
-    """Whether products are added to what the sums' memory holds."""
-    behind: Lanewise | None = None
-    """What `finish` does, where a kind stores vectors, and that are few plain operations."""
     known = 0
     """The first columns of a block that another one stores."""
     between = Unroll.FREELY
     """The mode of the loop over the finished sums of positions."""
 
     def __post_init__(self) -> None:
+        (self.instruction,), self.column, self.across = self.results.products, self.blocks.column, self.blocks.across
         self.code, self.c = self.e.code, Convolution.of(self.instruction)
         self.dtype = accumulator_dtype(self.instruction)
         self.place = [0] * len(self.c.sizes)
         self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
-        self.large = self.c.products >= LARGE
-        self.across = across_role(self.instruction, self.column)
-        most = max(part.step for part in self._parts())
-        self.sums = PartialArrays(self.code, [zero(self.dtype)], self._width() * most)
-        self.apart = in_parts(self.code, self.dtype, self.c.terms, COLUMN_TERMS)
-        self.most = COLUMN_TERMS if self.apart else UNBOUNDED
-        self.levels = self._levels()
-
-    def _width(self) -> int:
-        """The most columns of a block."""
-        return min(BLOCK, self.c.sizes[self.column])
-
-    def _levels(self) -> list[list[Level]]:
-        """For each spatial dimension, the loops over its window; then those over passes of features."""
-        each = ROWS if self.large else 1
-        found, terms = levels_of([max(1, self.c.ins // each)], each, self.most, OUTSIDE)
-        levels = [found]
-        for axis in reversed(self.c.axes):
-            most = OUTSIDE if any(level.apart for found in levels for level in found) else self.most
-            found, terms = levels_of([axis.window], terms, most if self.apart else UNBOUNDED, OUTSIDE)
-            levels.append(found or [Level(0, 1, False)])
-        return levels[::-1]
-
-    def _parts(self) -> Iterator[Part]:
-        if self.across is None:
-            yield Part(0, 1, 1)
-            return
-        if self.across < SPATIAL:
-            start, end, all_ = 0, self.c.sizes[self.across], self.c.sizes[self.across]
-        else:
-            axis = self.c.axes[self.across - SPATIAL]
-            (start, end), all_ = axis.inside(), axis.count
-        for first, last, step in parts(end - start, ACROSS if self.large and self.across != GROUP else 1):
-            yield Part(start + first, start + last, step)
-        if end - start < all_:
-            yield Part(start, end, 1, border=True)
+        self.large = self.c.products >= MINIMUM_MULTIPLICATIONS
+        most = max(part.step for part in self.blocks.parts)
+        self.sums = PartialArrays(self.code, [zero(self.dtype)], self.blocks.width * most)
+        self.most = self.blocks.terms
+        self.levels = self.blocks.levels
 
     def emit(self, steps: Steps | None) -> None:
         c = self.c
@@ -156,7 +182,7 @@ class Columns:
         inside = [] if steps is None else [role for d in steps.dimensions if (role := c.role_of(d)) is not None]
         for place, start, width in self._blocks(steps, inside, order):
             self.place = place
-            for part in self._parts():
+            for part in self.blocks.parts:
                 self._part(part, start, width)
 
     def _blocks(
@@ -197,7 +223,7 @@ class Columns:
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
         """The sums of `width` columns from `start` on, at the positions of a tile, followed by `finish`."""
         code, place = self.code, list(self.place)
-        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.adds)
+        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.blocks.adds)
         self._taps(part, [], start, width)
         across = self.unfinished(part)
         if self.across is not None:
@@ -213,7 +239,7 @@ class Columns:
         index = Index.at(code, shape, self.c.result(code, place))
         (total,) = self.sums.read(code.add(row, column.index))
         self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
-        self.finish(index)
+        write_all(self.e, self.results.leaves, index)
         column.close()
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
@@ -287,7 +313,7 @@ class Columns:
             (total,) = self.sums.read(at)
             for taps, feature in products:
                 a, b = self._factors(place, taps, feature)
-                total = multiply_add(code, self.dtype, total, a, b, self.apart)
+                total = multiply_add(code, self.dtype, total, a, b, self.most != UNBOUNDED)
             self.sums.write(at, [total])
         column.close([])
 

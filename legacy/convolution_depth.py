@@ -6,7 +6,6 @@ for each position and feature of a tile, and adds up its lanes at the end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from llvmlite import ir
 
@@ -15,44 +14,48 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
-from .convolution_columns import LARGE, Columns, Part, is_zero
-from .convolution_held import FACTORS, TERMS, Held, Weights, first_held
+from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role, is_zero
+from .convolution_held import FACTORS, TERMS, Held, Weights, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
-from .elemental import Elemental
+from .form import at_least, needs
 from .helper import call, declared
 from .ranges import Steps, block_of, blocks, loops_over
 from .registers import I32, I64, POINTER, memory_type, splat
+from .view import View
 from .windows import OUT, Convolution
 
-SHORTEST = 8
+MINIMUM_NEIGHBOURS = 8
 """Neighbours in both operands from which on vectors of them pay off."""
 
-MOST_FEATURES = 7
+MAXIMUM_FEATURES = 7
 """Output features of a tile, and of a convolution whose features are neighbours in the kernel: more make a vector."""
 
 SUMS = 24
 """Vectors of sums of a tile at most, where there are registers for more."""
 
 
-def is_deep(e: Elemental, instruction: Instruction) -> bool:
-    """Whether the function computes a convolution's products."""
+def must_be_deep(view: View, instruction: Instruction) -> None:
+    """Raises Unfit if the function does not compute a convolution's products."""
     c, dtype, operands = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[:2]
-    if is_zero(c) or e.code.strict or c.by_batch or dtype not in (DType.F32, DType.F64) or c.products < LARGE:
-        return False
-    if any(o not in e.leaves or o.shape.dtype not in FACTORS for o in operands) or not instruction.shape.dtype.is_float:
-        return False
+    needs(not is_zero(c), "sums have no terms")
+    needs(not view.strict, "sums are strict")
+    needs(not c.by_batch, "groups are of batches")
+    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
+    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
+    at_least(c.products, MINIMUM_MULTIPLICATIONS, "multiplications")
+    stored = all(o in view.leaves and o.shape.dtype in FACTORS for o in operands)
+    needs(stored, "an operand is computed, or has no floats")
     left, right = (o.shape.strides for o in operands)
-    near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1
-    if not near or c.ins == 1 or neighbours(instruction) < SHORTEST:
-        return False
-    if c.outs > MOST_FEATURES and right[c.dims.kernel_output_feature] == 1:
-        return False
+    near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1 and c.ins > 1
+    count = neighbours(instruction) if near else 1
+    at_least(count, MINIMUM_NEIGHBOURS, "neighbours in both operands")
+    adjacent = c.outs > MAXIMUM_FEATURES and right[c.dims.kernel_output_feature] == 1
+    needs(not adjacent, f"{c.outs} output features are neighbours, more than {MAXIMUM_FEATURES}")
     # Only registers of 512 bits have masks for elements of 16.
-    return (
-        all(o.shape.dtype is dtype for o in operands) or e.code.vector_bits >= 512 or c.ins % lanes_of(e, c, dtype) == 0
-    )
+    whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
+    needs(whole or all(o.shape.dtype is dtype for o in operands), f"{c.ins} narrow features are no whole vectors")
 
 
 def neighbours(instruction: Instruction) -> int:
@@ -67,65 +70,63 @@ def neighbours(instruction: Instruction) -> int:
     return c.ins * c.axes[-1].window if step == row == c.ins else c.ins
 
 
-def lanes_of(e: Elemental, c: Convolution, dtype: DType) -> int:
+def lanes_of(view: View, c: Convolution, dtype: DType) -> int:
     """Elements of a vector; a few long ones of two registers would not keep more sums busy."""
-    most = max(e.code.vector_bits, 128) // dtype.bits
+    most = max(view.vector_bits, 128) // dtype.bits
     while most // 2 >= c.ins * (c.axes[-1].window if c.axes else 1):
         most //= 2
     return most
 
 
-def features_of_tile(e: Elemental, outs: int) -> int:
+def features_of_tile(view: View, outs: int) -> int:
     """Output features of a tile: all, or the number that divides them best."""
-    most = MOST_FEATURES if registers(e.code.vector_bits) > 16 else 4
+    most = MAXIMUM_FEATURES if registers(view.vector_bits) > 16 else 4
     return min(range(min(most, outs), most // 2 if outs > most else 0, -1), key=lambda n: (-outs % n, -n))
 
 
-def features_in_steps(e: Elemental, instruction: Instruction, inside: Sequence[int], partition: Partition) -> bool:
-    """Whether the steps, whose roles are these, are whole tiles of features."""
-    return inside[-1] == OUT and _block(e, instruction, partition) is not None
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """held, each: as of Holding. features: of a tile; block: of a block of steps, if the steps number features."""
+
+    lanes: int
+    features: int
+    held: int
+    each: int
+    block: int | None
 
 
-def _block(e: Elemental, instruction: Instruction, partition: Partition) -> int | None:
-    outs = Convolution.of(instruction).outs
-    return block_of(partition, outs, features_of_tile(e, outs), 1)
+def blocks_deep(view: View, instruction: Instruction, partition: Partition | None) -> Blocks:
+    c, across = Convolution.of(instruction), across_role(instruction, OUT)
+    lanes, features = lanes_of(view, c, accumulator_dtype(instruction)), features_of_tile(view, c.outs)
+    most = TERMS * lanes
+    held, pieces = first_held(c, most), -(-c.ins // most)
+    each = -(-c.ins // (pieces * lanes)) * lanes if pieces > 1 else c.ins
+    place = start, end, apart = inside_of(c, across)
+    inside = (end - start) // apart
+    room = (registers(view.vector_bits) - features - 1) // features
+    positions = max(1, min(room, SUMS // features, inside))
+    step = min(range(positions, positions // 2, -1), key=lambda n: inside % n)
+    parts, levels = tuple(parts_of_tiles(c, across, place, step, True)), levels_held(c, held, each)
+    block = None if partition is None else block_of(partition, c.outs, features, 1)
+    found = Depth(lanes, features, held, each, block)
+    return Blocks(OUT, across, features, parts, levels, adds=held > 0 or each < c.ins, calls=True, form=found)
 
 
 class Deep(Held):
     """The same sums, by the function. Features may be among the steps' dimensions, as the last one."""
 
-    calls = True
-    overlaps = False
-
     def __post_init__(self) -> None:
-        c = Convolution.of(self.instruction)
-        self.dtype, self.panel = accumulator_dtype(self.instruction), None
-        self.lanes, self.features = lanes_of(self.e, c, self.dtype), features_of_tile(self.e, c.outs)
-        most = TERMS * self.lanes
-        self.held = first_held(c, most)
-        parts = -(-c.ins // most)
-        self.each = -(-c.ins // (parts * self.lanes)) * self.lanes if parts > 1 else c.ins
-        self.adds = self.held > 0 or self.each < c.ins
+        found: Depth = self.blocks.form
+        self.lanes, self.features, self.held, self.each = found.lanes, found.features, found.held, found.each
         Columns.__post_init__(self)
-        self.around = Unroll.NEVER
-
-    def _width(self) -> int:
-        return self.features
-
-    @cached_property
-    def _step(self) -> int:
-        start, end, apart = self._inside()
-        inside = (end - start) // apart
-        room = (registers(self.e.code.vector_bits) - self.features - 1) // self.features
-        most = max(1, min(room, SUMS // self.features, inside))
-        return min(range(most, most // 2, -1), key=lambda n: inside % n)
+        self.around, self.panel = Unroll.NEVER, None
 
     def _blocks(
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         code, sizes, outs = self.code, self.c.sizes, self.c.outs
         if steps is not None and OUT in inside:
-            width = _block(self.e, self.instruction, steps.partition)
+            width = self.blocks.form.block
             assert width is not None
             for outer, first, block in blocks(code, steps, [sizes[role] for role in inside], width):
                 self._read(block)
@@ -161,8 +162,8 @@ class Deep(Held):
         read = Vectors(source.dtype, self.dtype, self.lanes)
         masked = self.c.ins % self.lanes != 0
         micro = DepthMicro(
-            read, replace(read, source=kernel.dtype), part.step, weights.width, len(dimensions), masked, self.adds,
-            part.rest,
+            read, replace(read, source=kernel.dtype), part.step, weights.width, len(dimensions), masked,
+            self.blocks.adds, part.rest,
         )  # fmt: skip
         below = kernel.strides[self.c.dims.kernel_output_feature]
         numbers = [
@@ -205,7 +206,7 @@ class DepthMicro:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         if self.rest:
             many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
             _Body(self, code, self.positions).emit()

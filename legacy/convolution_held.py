@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from llvmlite import ir
 
@@ -19,16 +18,19 @@ from ..hlo.ir import Instruction
 from ..hlo.records import dataclass, replace
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .convert import convert
-from .convolution_columns import Columns, Part
+from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
 from .convolution_micro import Dimension, Micro, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
 from .elemental import Elemental, Index
+from .form import Results, needs
+from .lanewise import Lanewise
 from .memory import Pointer, address
 from .partial import OUTSIDE, UNBOUNDED, Level, levels_of
 from .ranges import Steps, loops_over
 from .registers import I64, memory_type
 from .stack import alloca
+from .view import View
 from .windows import OUT, SPATIAL, Convolution
 
 TERMS = 320
@@ -43,13 +45,13 @@ MOST_ALONE = 12
 TILE_COST, ALONE_COST = 0.5, 2.5
 """What a tile costs beside its positions, and a position that is computed alone, in positions of a tile."""
 
-LEAST_BYTES = 16
+MINIMUM_VECTOR_BYTES = 16
 """Bytes of the shortest vector."""
 
 CACHED = 1 << 18
 """Bytes of weights that stay in the second cache wherever they lie."""
 
-PANEL = 3 << 18
+MAXIMUM_PANEL_BYTES = 3 << 18
 """Bytes of a copied block of features at most: it should stay in that cache, and lies on the stack of a thread."""
 
 COPIED_POSITIONS = 32
@@ -79,24 +81,115 @@ class Grid:
         return -(-self.width // self.lanes)
 
 
-def grid_of(e: Elemental, instruction: Instruction, column: int) -> Grid | None:
-    """The vectors of a convolution's tiles; None if its sums are not held in registers."""
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """held: the first spatial dimension whose loop is inside the sums'; each: input features that are added up there.
+    copied: whether blocks of features are. behind: what follows, if that is a few plain operations on vectors.
+    """
+
+    grid: Grid
+    held: int
+    each: int
+    copied: bool
+    behind: Lanewise | None
+
+
+def blocks_held(view: View, results: Results, column: int) -> Blocks:
+    """Raises Unfit."""
+    (instruction,) = results.products
+    c, grid, across = Convolution.of(instruction), grid_of(view, instruction, column), across_role(instruction, column)
+    held = first_held(c, UNBOUNDED if view.strict else TERMS)
+    each = c.ins if view.strict else features_of(c.ins)
+    copied = is_copied(instruction, accumulator_dtype(instruction))
+    found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
+    place = start, end, apart = inside_of(c, across)
+    inside = (end - start) // apart
+    step = positions_of(grid, view.vector_bits, inside) if c.products >= MINIMUM_MULTIPLICATIONS and inside > 0 else 1
+    calls = _calls(view, instruction, found, step)
+    over = tiles_of(grid, view.vector_bits, end - start) if calls and step > 1 and apart == 1 else (step, False)
+    parts, levels = parts_of_tiles(c, across, place, step, calls, over), levels_held(c, held, each)
+    return Blocks(
+        column, across, grid.width, tuple(parts), levels, adds=held > 0 or each < c.ins, calls=calls, form=found
+    )
+
+
+def _calls(view: View, instruction: Instruction, found: Holding, step: int) -> bool:
+    """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
+    c, source, vectors = Convolution.of(instruction), instruction.operands[0], found.grid.vectors
+    products = found.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[found.held :])
+    least = CALLED_ALONE if vectors == 1 and found.each >= MOST else CALLED
+    return products * step * vectors >= least and source in view.leaves and source.shape.dtype in FACTORS
+
+
+def levels_held(c: Convolution, held: int, each: int) -> tuple[list[Level], ...]:
+    """The loops around sums in registers."""
+    found, terms = levels_of([c.ins // each], 1, OUTSIDE, OUTSIDE)
+    levels = [found]
+    for axis in reversed(c.axes[:held]):
+        found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
+        levels.append(found or [Level(0, 1, False)])
+    return tuple(levels[::-1])
+
+
+def parts_of_tiles(
+    c: Convolution,
+    across: int | None,
+    inside: tuple[int, int, int],
+    step: int,
+    calls: bool,
+    tiles: tuple[int, bool] | None = None,
+) -> Iterator[Part]:
+    """inside: as of inside_of; step: positions of a whole tile; tiles: (the same, whether the last tile lies over the
+    one before), if tiles are to cover all positions so.
+    """
+    if across is None:
+        yield Part(0, 1, 1)
+        return
+    start, end, apart = inside
+    holes = across >= SPATIAL and c.axes[across - SPATIAL].holes > 1
+    if holes and not (calls and step > 1):
+        start, end, step = 0, 0, 1
+    if calls and step > 1 and apart == 1 and tiles is not None:
+        step, over = tiles
+        if over:
+            yield Part(start, end, step, rest=True)
+            return
+    end -= (end - start) % (step * apart)
+    if calls and step > 1 and start < end and (holes or end - start < c.sizes[across]):
+        yield Part(start, end, step, rest=True, apart=apart)
+        return
+    if end > start:
+        yield Part(start, end, step)
+    if end - start < c.sizes[across]:
+        yield Part(start, end, 1, border=True)
+
+
+def inside_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
+    """(start, end, apart): the positions of whole tiles, of which each has every so many."""
+    if across is None or across < SPATIAL:
+        return 0, 1 if across is None else c.sizes[across], 1
+    axis = c.axes[across - SPATIAL]
+    return *axis.between(), axis.period
+
+
+def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
+    """The vectors of a convolution's tiles. Raises Unfit if its sums are not held in registers."""
     c, dtype, weights = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[1]
-    fits = dtype in (DType.F32, DType.F64) and weights.shape.dtype in FACTORS and weights in e.leaves
-    if column != OUT or not fits or not instruction.shape.dtype.is_float or c.strides(instruction)[2][OUT] != 1:
-        return None
-    lanes = max(e.code.vector_bits, 128) // dtype.bits
+    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
+    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
+    needs(weights.shape.dtype in FACTORS and weights in view.leaves, "weights are computed, or no floats")
+    apart = c.strides(instruction)[2][OUT]
+    needs(column == OUT and apart == 1, f"neighbours are no output features, or {apart} elements apart in the weights")
+    lanes = max(view.vector_bits, 128) // dtype.bits
     whole, rest = divmod(c.outs, lanes)
     short = is_short(rest, dtype)
-    if short and not whole:
-        return None
-    preferred = (4, 3, 2) if registers(e.code.vector_bits) > 16 else (2, 3)
+    needs(whole or not short, f"{c.outs} features fill no vector of {MINIMUM_VECTOR_BYTES} bytes")
+    preferred = (4, 3, 2) if registers(view.vector_bits) > 16 else (2, 3)
     if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
     if is_copied(instruction, dtype):
-        preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= PANEL)
-        if not preferred:
-            return None
+        preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= MAXIMUM_PANEL_BYTES)
+        needs(preferred, f"a copied block of {c.terms} terms has more than {MAXIMUM_PANEL_BYTES} bytes")
     even = [n for n in preferred if whole % n == 0]
     few = [n for n in preferred if n <= whole]
     return Grid(lanes, lanes * next(iter(even or few), 1))
@@ -130,7 +223,7 @@ def is_short(rest: int, dtype: DType) -> bool:
     """Whether some features make vectors too short: they are the end of a whole vector, whose others are computed
     again, and not stored.
     """
-    return rest > 0 and (rest & -rest) * dtype.bytes < LEAST_BYTES
+    return rest > 0 and (rest & -rest) * dtype.bytes < MINIMUM_VECTOR_BYTES
 
 
 def blocks_of(grid: Grid, outs: int) -> list[tuple[int, int, int]]:
@@ -218,85 +311,17 @@ class Held(Columns):
     """The same sums, held in registers. No column is among the steps' dimensions."""
 
     between = Unroll.DONE
-    overlaps = True
-    """Whether tiles may lie over others."""
+    behind: Lanewise | None = None
     stored: IndexValue = 0
     """The first positions of a tile that another one stores."""
 
     def __post_init__(self) -> None:
-        grid = grid_of(self.e, self.instruction, self.column)
-        assert grid is not None
-        self.grid, strict = grid, self.e.code.strict
-        c = Convolution.of(self.instruction)
-        self.held = first_held(c, UNBOUNDED if strict else TERMS)
-        self.each = c.ins if strict else features_of(c.ins)
-        self.adds = self.held > 0 or self.each < c.ins
+        found: Holding = self.blocks.form
+        self.grid, self.held, self.each, self.behind = found.grid, found.held, found.each, found.behind
         super().__post_init__()
         self.around = Unroll.NEVER
-        self.code.shares = self.calls
-        count = c.terms * self.grid.width
-        self.panel = None
-        if is_copied(self.instruction, self.dtype):
-            self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count))
-
-    def _inside(self) -> tuple[int, int, int]:
-        """(start, end, apart): the positions of whole tiles, of which each has every so many."""
-        if self.across is None or self.across < SPATIAL:
-            return 0, 1 if self.across is None else self.c.sizes[self.across], 1
-        axis = self.c.axes[self.across - SPATIAL]
-        return *axis.between(), axis.period
-
-    @property
-    def _step(self) -> int:
-        """Positions of a whole tile."""
-        start, end, apart = self._inside()
-        inside = (end - start) // apart
-        return positions_of(self.grid, self.code.vector_bits, inside) if self.large and inside > 0 else 1
-
-    def _tiles(self, inside: int) -> tuple[int, bool]:
-        return tiles_of(self.grid, self.code.vector_bits, inside) if self.overlaps else (self._step, False)
-
-    @cached_property
-    def calls(self) -> bool:
-        """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
-        products = self.each * math.prod(-(-axis.window // axis.holes) for axis in self.c.axes[self.held :])
-        source = self.instruction.operands[0]
-        alone = self.grid.vectors == 1 and self.each >= MOST
-        called = products * self._step * self.grid.vectors >= (CALLED_ALONE if alone else CALLED)
-        return called and source in self.e.leaves and source.shape.dtype in FACTORS
-
-    def _width(self) -> int:
-        return self.grid.width
-
-    def _levels(self) -> list[list[Level]]:
-        found, terms = levels_of([self.c.ins // self.each], 1, OUTSIDE, OUTSIDE)
-        levels = [found]
-        for axis in reversed(self.c.axes[: self.held]):
-            found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
-            levels.append(found or [Level(0, 1, False)])
-        return levels[::-1]
-
-    def _parts(self) -> Iterator[Part]:
-        if self.across is None:
-            yield Part(0, 1, 1)
-            return
-        (start, end, apart), step = self._inside(), self._step
-        holes = self.across >= SPATIAL and self.c.axes[self.across - SPATIAL].holes > 1
-        if holes and not (self.calls and step > 1):
-            start, end, step = 0, 0, 1
-        if self.calls and step > 1 and apart == 1:
-            step, over = self._tiles(end - start)
-            if over:
-                yield Part(start, end, step, rest=True)
-                return
-        end -= (end - start) % (step * apart)
-        if self.calls and step > 1 and start < end and (holes or end - start < self.c.sizes[self.across]):
-            yield Part(start, end, step, rest=True, apart=apart)
-            return
-        if end > start:
-            yield Part(start, end, step)
-        if end - start < self.c.sizes[self.across]:
-            yield Part(start, end, 1, border=True)
+        count = self.c.terms * self.grid.width
+        self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count)) if found.copied else None
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         if not part.rest:
@@ -339,9 +364,9 @@ class Held(Columns):
         """Call the function. input_, row: addresses of the first factors; the rest as of Micro.call."""
         source, loops = self.instruction.operands[0].shape.dtype, len(dimensions) - 1
         adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
-        few = registers(self.code.vector_bits) <= 16  # with more, factors are ready before sums
+        few = registers(self.code.view.vector_bits) <= 16  # with more, factors are ready before sums
         pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
-        micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.adds, part.rest, pairs)
+        micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.blocks.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
 
     def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
@@ -354,7 +379,7 @@ class Held(Columns):
             place[self.column] = self.code.add(start, n)
             position = self.c.result(self.code, place)
             offset = Index.at(self.code, shape, position).offset(shape)
-            behind.store(self.sums.get_vector(self.code.add(row, n), lanes), offset, position[behind.column])
+            behind.store(self.e, self.sums.get_vector(self.code.add(row, n), lanes), offset, position[behind.column])
 
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step
@@ -384,7 +409,7 @@ class Held(Columns):
 
         def add_up(first: IndexValue, features: int) -> None:
             tile = _Tile(self, part, start, self.weights, first, features)
-            if self.calls:
+            if self.blocks.calls:
                 tile.call(taps)
             else:
                 tile.put(taps)
@@ -444,7 +469,7 @@ class _Tile:
         vectors = self.weights.vectors
         zeros = [ir.Constant(vectors.type, None)] * (self.part.step * vectors.width // vectors.lanes)
         for n, value in enumerate(self.sums(taps, zeros)):
-            self.columns.sums.put_vector(n * vectors.lanes, value, add=self.columns.adds)
+            self.columns.sums.put_vector(n * vectors.lanes, value, add=self.columns.blocks.adds)
 
     def sums(self, taps: list[IndexValue], before: Sequence[ir.Value]) -> list[ir.Value]:
         """`before` plus the products at the window positions of the remaining dimensions: by position of the tile."""

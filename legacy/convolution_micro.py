@@ -138,7 +138,7 @@ class Micro:
 
 def _define(micro: Micro, module: ir.Module) -> None:
     function = micro.declare(module)
-    code = Code(module, function, strict=False)
+    code = Code(module, function)
     if micro.rest:
         many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
         _sums(code, micro, micro.positions)

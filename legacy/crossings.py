@@ -6,8 +6,8 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
-from .elemental import Elemental
 from .elementwise import EMIT
+from .view import View
 
 
 def fastest_dimension(shape: Shape) -> int | None:
@@ -28,7 +28,7 @@ class Crossing:
     exact: bool
 
 
-def crossings_of(e: Elemental, root: Instruction, least: int) -> list[Crossing]:
+def crossings_of(view: View, root: Instruction, least: int) -> list[Crossing]:
     """All leaves of `least` elements that can be followed from the root, with the dimension along which they are
     adjacent in memory.
     """
@@ -37,7 +37,7 @@ def crossings_of(e: Elemental, root: Instruction, least: int) -> list[Crossing]:
     stack, seen = [start], {start}
     while stack:
         current = stack.pop()
-        if current.leaf in e.leaves:
+        if current.leaf in view.leaves:
             fast = fastest_dimension(current.leaf.shape)
             if fast is not None and current.roles[fast] >= 0 and current.leaf.shape.size >= least:
                 exact = current.exact and min(current.roles) >= 0

@@ -5,21 +5,22 @@ fastest in memory. Sums of floats may be reassociated, narrow floats are summed 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
 from . import complex_math
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, ElementRule, Index, Reads
 from .fetch import streams_of
+from .form import Fit, Results, Task, Unfit, form
+from .leaf import write_all
 from .loops import MASKING
 from .loops import NARROW as NARROW_BYTES
 from .memory import address
@@ -31,6 +32,7 @@ from .reduce_columns import ROWS, row_passes
 from .registers import Register, flatten, real_constant, register_type
 from .sum_run import SumRun, Term, is_run, source_of
 from .typed import real_of
+from .view import View
 
 COLUMN_BYTES = 1 << 13
 """Bytes of a block's sums, of which up to three arrays lie in the first cache. A row of the operand is read along as
@@ -41,6 +43,9 @@ RUN = 8
 """Products from which on those of two runs in memory are added up in vectors along them. Without masks, they must be
 whole vectors: what is left over would be a loop, and LLVM does not gather there.
 """
+
+MINIMUM_COLUMNS = 8
+"""Columns at least, for which sums are on the stack."""
 
 COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""
@@ -82,9 +87,9 @@ def first_sum(instruction: Instruction) -> Register:
     return zero(accumulator_dtype(instruction), -0.0 if products == 1 else 0.0)
 
 
-def in_parts(code: Code, dtype: DType, length: int, most: int = TERMS) -> bool:
+def in_parts(view: View, dtype: DType, length: int, most: int = TERMS) -> bool:
     """Whether a sum of `length` products is made of partial sums (partial.py) of `most` terms."""
-    return length > most and not code.strict and (dtype.component.is_float or dtype.is_complex)
+    return length > most and not view.strict and (dtype.component.is_float or dtype.is_complex)
 
 
 def multiply_add(
@@ -116,13 +121,13 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if 0 in sizes:
         return rounded(code, dtype, instruction.shape.dtype, total)
     loops, inner = [], [0] * len(sizes)
-    if in_parts(code, dtype, math.prod(sizes), TERMS - 1):
+    way = way_of(e.view, instruction)
+    if way.run:
+        return rounded(code, dtype, instruction.shape.dtype, _run(e, instruction, way, index))
+    if way.in_parts:
         return (yield from _dot_in_parts(e, instruction, index))
-    unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
-    if _are_short_runs(code, instruction, dtype):
-        unroll = Unroll.NEVER
     for k in contracting_order(lhs.shape, dims):
-        loops.append(code.loop(sizes[k], carried=[total], unroll=unroll))
+        loops.append(code.loop(sizes[k], carried=[total], unroll=way.unroll))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
     left, right = dims.operand_positions(index.multi, inner)
     a = yield lhs, Index.at(code, lhs.shape, left)
@@ -135,16 +140,16 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return rounded(code, dtype, instruction.shape.dtype, total)
 
 
-def _are_short_runs(code: Code, instruction: Instruction, dtype: DType) -> bool:
+def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
     """Whether a sum is of products of two short runs in memory. LLVM would unroll its loop, make vectors of several
     sums, and gather what these read, which took four times as long as vectors of a run and the sum of their lanes.
     """
     dims, shapes = DotDims.of(instruction), [o.shape for o in instruction.operands[:2]]
-    if code.strict or not dtype.is_float or len(dims.lhs_contracting) != 1:
+    if view.strict or not dtype.is_float or len(dims.lhs_contracting) != 1:
         return False
     (left,), (right,) = dims.lhs_contracting, dims.rhs_contracting
     length = shapes[0].dims[left]
-    fills = code.vector_bits >= MASKING or length % (code.vector_bits // (8 * dtype.bytes)) == 0
+    fills = view.vector_bits >= MASKING or length % (view.vector_bits // (8 * dtype.bytes)) == 0
     return length >= RUN and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
 
 
@@ -153,10 +158,6 @@ def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype, order = accumulator_dtype(instruction), contracting_order(lhs.shape, dims)
-    run = _run_of(e, instruction, index)
-    if run is not None:
-        return rounded(code, dtype, instruction.shape.dtype, run)
-    code.walks = True
     inner: list[IndexValue] = [0] * len(order)
     sums = PartialSums(code, [first_sum(instruction)], [lhs.shape.dims[dims.lhs_contracting[k]] for k in order])
     for (total,) in sums.steps():
@@ -170,29 +171,51 @@ def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads
     return rounded(code, dtype, instruction.shape.dtype, sums.totals()[0])
 
 
-def _run_of(e: Elemental, instruction: Instruction, index: Index) -> ir.Value | None:
-    """One element, if a function of sum_run.py adds up the products of two runs in memory."""
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How an element of a dot is computed. unroll: the mode of its loops. in_parts: as partial sums. run: the arrays of
+    which a function that kernels share adds up the products; ahead: whether what follows is fetched. shares, walks: as
+    of Fit.
+    """
+
+    unroll: Unroll
+    in_parts: bool = False
+    run: tuple[Instruction, ...] = ()
+    ahead: bool = False
+
+    @property
+    def shares(self) -> bool:
+        return bool(self.run)
+
+    @property
+    def walks(self) -> bool:
+        return self.in_parts and not self.run
+
+
+def way_of(view: View, instruction: Instruction) -> Way:
+    """How an element is computed, wherever it is needed by itself."""
+    dims, operands, dtype = DotDims.of(instruction), instruction.operands[:2], accumulator_dtype(instruction)
+    length = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
+    if not in_parts(view, dtype, length, TERMS - 1):
+        unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
+        return Way(Unroll.NEVER if _are_short_runs(view, instruction, dtype) else unroll)
+    sides = zip(operands, (dims.lhs_contracting, dims.rhs_contracting), strict=True)
+    rows = all(len(along) == 1 and operand.shape.strides[along[0]] == 1 for operand, along in sides)
+    sources = tuple(x for o in operands if o.shape.dtype is dtype and (x := source_of(o, view.leaves)) is not None)
+    known = dtype in (DType.F32, DType.F64) and len(sources) == 2
+    if not known or not rows or not is_run(view, length, instruction.shape.size == 1):
+        return Way(Unroll.FREELY, True)
+    return Way(Unroll.FREELY, True, sources, bool(streams_of(view, operands, operands[0].shape)))
+
+
+def _run(e: Elemental, instruction: Instruction, way: Way, index: Index) -> ir.Value:
+    """One element, by a function of sum_run.py."""
     code, dims, operands = e.code, DotDims.of(instruction), instruction.operands[:2]
-    dtype = accumulator_dtype(instruction)
-    if dtype not in (DType.F32, DType.F64) or any(o.shape.dtype is not dtype for o in operands):
-        return None
-    sources = [source_of(o, e.leaves) for o in operands]
-    sides = list(zip(operands, (dims.lhs_contracting, dims.rhs_contracting), strict=True))
-    if any(len(along) != 1 or operand.shape.strides[along[0]] != 1 for operand, along in sides):
-        return None
-    length = operands[0].shape.dims[dims.lhs_contracting[0]]
-    if not is_run(code, length, instruction.shape.size == 1):
-        return None
-    places = dims.operand_positions(index.multi, [0])
-    arrays = []
-    for source, operand, place in zip(sources, operands, places, strict=True):
-        if source is None:
-            return None
-        arrays.append(
-            address(code, e.leaves[source], dtype, Index.at(code, operand.shape, place).offset(operand.shape))
-        )
-    ahead = bool(streams_of(e, operands, operands[0].shape))
-    total = SumRun(Term.PRODUCT, dtype, ahead).call(code, arrays, length)
+    dtype, arrays = accumulator_dtype(instruction), []
+    for source, operand, place in zip(way.run, operands, dims.operand_positions(index.multi, [0]), strict=True):
+        at = Index.at(code, operand.shape, place).offset(operand.shape)
+        arrays.append(address(code, e.leaves[source], dtype, at))
+    total = SumRun(Term.PRODUCT, dtype, way.ahead).call(code, arrays, operands[0].shape.dims[dims.lhs_contracting[0]])
     return code.b.fadd(flatten(first_sum(instruction))[0], total)
 
 
@@ -217,14 +240,14 @@ def column_dimension(instruction: Instruction) -> int | None:
     for of_rhs, shape in ((True, rhs), (False, lhs)):
         fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
         found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
-        if found is not None and instruction.shape.dims[found] >= 8:
+        if found is not None and instruction.shape.dims[found] >= MINIMUM_COLUMNS:
             return found
     if not instruction.shape.dtype.is_complex:
         return None
     shapes = (instruction.shape, lhs, rhs)
     found, *places = [next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1) for shape in shapes]
     batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
-    return found if batched and instruction.shape.dims[found] >= 8 else None
+    return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
 
 
 def columns_of(instruction: Instruction) -> int:
@@ -232,35 +255,34 @@ def columns_of(instruction: Instruction) -> int:
     return COLUMN_BYTES // accumulator_dtype(instruction).bytes
 
 
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_column_dot` can compute some of the steps."""
-    column = column_dimension(instruction)
-    assert column is not None
-    return columns_fit(partition, partition.dimensions, column, instruction.shape.dims[column], columns_of(instruction))
-
-
-def emit_column_dot(
-    e: Elemental, instruction: Instruction, finish: Callable[[Index], None], steps: Steps | None = None
-) -> None:
-    """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
-    bound.
+@dataclass(frozen=True, slots=True)
+class DotColumns:
+    """column: the dimension of the result that columns are along; most: columns of a block. each: rows of a pass.
+    apart: whether sums are made of partial ones.
     """
-    code, result = e.code, instruction.shape
-    column = column_dimension(instruction)
-    assert column is not None
+
+    column: int
+    most: int
+    each: int
+    apart: bool
+
+
+def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: Steps | None = None) -> None:
+    """For each block of columns: compute the sums on the stack, then all results per element, with its value bound."""
+    code, (instruction,) = e.code, results.products
+    result, column, most = instruction.shape, given.column, given.most
     dtype = accumulator_dtype(instruction)
-    most = columns_of(instruction)
     sums = PartialArrays(code, [first_sum(instruction)], min(most, result.dims[column]))
     order = [d for d in reversed(result.minor_to_major) if d != column]
     inside = () if steps is None else steps.dimensions
     for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
         sums.start(block)
-        _accumulate(e, instruction, sums, positions, column, start, block)
+        _accumulate(e, instruction, sums, given, positions, start, block)
         loop = code.loop(block)
         positions[column] = code.add(start, loop.index)
         index = Index.at(code, result, positions)
         e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(loop.index)[0]))
-        finish(index)
+        write_all(e, results.leaves, index)
         loop.close()
 
 
@@ -268,8 +290,8 @@ def _accumulate(
     e: Elemental,
     instruction: Instruction,
     sums: PartialArrays,
+    given: DotColumns,
     positions: list[IndexValue],
-    column: int,
     start: IndexValue,
     block: int,
 ) -> None:
@@ -280,11 +302,10 @@ def _accumulate(
     order = contracting_order(lhs.shape, dims)
     inner: list[IndexValue] = [0] * len(order)
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
-    apart = in_parts(code, dtype, math.prod(sizes), COLUMN_TERMS)
-    each = FAR_ROWS if rhs.shape.size * rhs.shape.dtype.bytes >= FAR else ROWS
+    apart, each = given.apart, given.each
     for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
         loop = code.loop(block)
-        positions[column] = code.add(start, loop.index)
+        positions[given.column] = code.add(start, loop.index)
         (total,) = sums.read(loop.index)
         for r in range(rows):
             for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
@@ -295,3 +316,18 @@ def _accumulate(
             total = multiply_add(code, dtype, total, a, b, apart)
         sums.write(loop.index, [total])
         loop.close()
+
+
+@form("dot/columns", emit_column_dot, MINIMUM_COLUMNS="columns")
+def columns(task: Task) -> Fit:
+    """Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack."""
+    root = task.product(Op.DOT)
+    column, most = column_dimension(root), columns_of(root)
+    if column is None:
+        raise Unfit(f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result")
+    in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
+    lhs, rhs = (o.shape for o in root.operands[:2])
+    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= FAR else ROWS
+    terms = math.prod(lhs.dims[d] for d in DotDims.of(root).lhs_contracting)
+    apart = in_parts(task.view, accumulator_dtype(root), terms, COLUMN_TERMS)
+    return Fit(DotColumns(column, most, each, apart), in_steps, (root,))

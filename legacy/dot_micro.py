@@ -161,7 +161,7 @@ class _Body:
     def __init__(self, micro: Micro, module: ir.Module) -> None:
         self.micro = micro
         function = micro.declare(module)
-        self.code = Code(module, function, strict=False)
+        self.code = Code(module, function)
         self.of = {p.name: p for p in function.args}
         lanes, self.values = micro.parts
         self.type = ir.VectorType(memory_type(micro.dtype), lanes)

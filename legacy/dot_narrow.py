@@ -11,8 +11,8 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.records import dataclass
-from ..planning.partition import Partition
+from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from .builder import IndexValue, Once, Unroll
 from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
@@ -20,24 +20,27 @@ from .dot_narrow_micro import FLOATS, Narrow, PackColumns, height_of, pitch_of
 from .dot_pairs import PARTS
 from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, registers, sides_of
 from .elemental import Elemental, Index
+from .form import Fit, Results, Task, Unfit, form, needs
+from .leaf import write_all
 from .loops import parts
 from .memory import Pointer, address, load, store
 from .ranges import Steps, loops_over
 from .registers import I64, memory_type
 from .stack import alloca
+from .view import View
 
-FEW_COLUMNS = 8
+MAXIMUM_COLUMNS = 8
 """Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
 where the tile need not copy the many rows.
 """
 
-LEAST_ROWS = 16
+MINIMUM_ROWS = 16
 """Rows from which on a copy of the columns is used often enough."""
 
-LEAST_VECTORS = 3
+MINIMUM_VECTORS = 3
 """Vectors of a row from which on the sum over their lanes takes less time than the products."""
 
-COLUMN_BYTES = 1 << 18
+MAXIMUM_COLUMN_BYTES = 1 << 18
 """Bytes on the stack that columns may be copied to: they stay in the second cache."""
 
 BLOCK_BYTES = 1 << 14
@@ -56,7 +59,9 @@ many streams, and the addresses of what is fetched, a processor can hold.
 class NarrowProblem:
     """wide: the side with many rows; few: that with few columns; swapped: whether wide is B of `sides_of`; exchanged:
     whether that is the left operand. row, column: the distances of the result's elements along wide and few. parts: of
-    an element, if it is complex: its products are those of rows and columns of parts (PackColumns).
+    an element, if it is complex: its products are those of rows and columns of parts (PackColumns). dtype: of
+    sums, or of their parts; lanes: of a vector of these. banded: whether a band of rows has its sums on the stack.
+    each: rows of the wide side in a step, if the steps number these.
     """
 
     wide: Side
@@ -66,7 +71,11 @@ class NarrowProblem:
     row: int
     column: int
     depth: int
-    parts: int = 1
+    parts: int
+    dtype: DType
+    lanes: int
+    banded: bool = False
+    each: int | None = None
 
     @property
     def columns(self) -> int:
@@ -78,83 +87,92 @@ class NarrowProblem:
         """Parts of a row."""
         return self.depth * self.parts
 
+    @property
+    def block(self) -> int:
+        """Elements, or their parts, of a column that are multiplied with a band of rows."""
+        return BLOCK_BYTES // (self.columns * self.dtype.bytes) // self.lanes * self.lanes
 
-def narrow_of(e: Elemental, instruction: Instruction) -> NarrowProblem | None:
-    """The form of such a dot; None if it does not fit or does not pay off."""
-    dtype = accumulator_dtype(instruction)
-    operands = instruction.operands[:2]
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are one band of one block."""
+        return not self.banded and self.length <= self.block
+
+    @property
+    def far(self) -> bool:
+        """Whether the next rows are fetched."""
+        row = self.wide.free_stride * self.parts * self.wide.operand.shape.dtype.component.bytes
+        return self.wide.size * row >= FAR_BYTES and row >= FAR_ROW
+
+    @property
+    def height(self) -> int:
+        """Rows at once."""
+        most = height_of(self.columns, registers(self.lanes * self.dtype.bits))
+        return min(most, FAR_HEIGHT) if self.far else most
+
+
+def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
+    """The form of such a dot. Raises Unfit if it does not fit or does not pay off."""
+    dtype, operands = accumulator_dtype(instruction), instruction.operands[:2]
     given = {o.shape.dtype for o in operands}
     is_float = dtype in WIDE and given <= WIDE[dtype] & FLOATS and instruction.shape.dtype.is_float
     is_complex = dtype in COMPLEX and given == {instruction.shape.dtype}
+    needs(is_float or is_complex, f"sums of {dtype.value}, or of operands that are not converted to it as vectors")
+    needs(not view.strict, "sums are strict")
+    needs(all(o in view.leaves for o in operands), "an operand is computed")
     parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
-    if not (is_float or is_complex) or e.code.strict or not all(o in e.leaves for o in operands):
-        return None
-    sides = sides_of(instruction)
-    if sides is None:
-        return None
-    left, right, rows, exchanged = sides
-    dims = DotDims.of(instruction)
-    depth = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
-    lanes = lanes_of(e, dtype)
+    left, right, rows, exchanged = sides_of(instruction)
+    depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
+    lanes, reasons = max(view.vector_bits, 128) // dtype.bits, []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
-        most = FEW_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else FEW_COLUMNS - 1
+        most = MAXIMUM_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else MAXIMUM_COLUMNS - 1
         strides = (1, rows) if swapped else (rows, 1)
-        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_)
-        if wide.size < LEAST_ROWS or not 1 <= found.columns <= most or wide.contracted_stride != 1:
-            continue
-        size = pitch_of(found.length, lanes) * found.columns * dtype.bytes
-        if found.length >= LEAST_VECTORS * lanes and size <= COLUMN_BYTES:
+        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes)
+        reasons.append(_declines(found, most))
+        if not reasons[-1]:
             return found
-    return None
+    raise Unfit(f"left: {reasons[0]}; right: {reasons[1]}")
 
 
-def takes_steps(instruction: Instruction, problem: NarrowProblem, partition: Partition) -> bool:
-    """Whether the loops can compute some of the steps: some of the batches, or blocks of rows of the wide side."""
-    if all(d < len(problem.wide.loops) for d in partition.dimensions):
-        return True
-    return positions_of_step(instruction, partition, columns=problem.swapped) is not None
+def _declines(problem: NarrowProblem, most: int) -> str:
+    """Why the wide side of a product is none; nothing if it is. most: columns of the other side."""
+    if problem.wide.size < MINIMUM_ROWS:
+        return f"{problem.wide.size} rows, fewer than {MINIMUM_ROWS}"
+    if not 1 <= problem.columns <= most:
+        return f"{problem.columns} columns, not 1 to {most}"
+    if problem.wide.contracted_stride != 1:
+        return f"rows have elements {problem.wide.contracted_stride} apart"
+    if problem.length < MINIMUM_VECTORS * problem.lanes:
+        return f"rows of {problem.length}, shorter than {MINIMUM_VECTORS} vectors of {problem.lanes}"
+    size = pitch_of(problem.length, problem.lanes) * problem.columns * problem.dtype.bytes
+    return "" if size <= MAXIMUM_COLUMN_BYTES else f"columns of {size} bytes, more than {MAXIMUM_COLUMN_BYTES}"
 
 
-def emit_narrow_dot(
-    e: Elemental,
-    instruction: Instruction,
-    problem: NarrowProblem,
-    result: Pointer,
-    finish: Callable[[Index], None] | None,
-    steps: Steps | None,
-) -> None:
-    """Emit a dot into the buffer at `result`, or call `finish` for each element."""
-    code, wide, few = e.code, problem.wide, problem.few
-    dtype = accumulator_dtype(instruction).component
-    each = None if steps is None else positions_of_step(instruction, steps.partition, columns=problem.swapped)
-    around = steps if each is None else None
+def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, steps: Steps | None) -> None:
+    """Emit a dot into the buffer of the result, or all that follows it for each element."""
+    code, (instruction,), wide = e.code, results.products, problem.wide
+    result = results.first.pointer(e)
+    finish = None if results.ends else lambda index: write_all(e, results.leaves, index)
+    dtype, around = problem.dtype, steps if problem.each is None else None
     inside = () if around is None else around.dimensions
     begin: IndexValue = 0
     end: IndexValue = wide.size
-    if steps is not None and each is not None:
-        begin, end = code.multiply(steps.begin, each), code.multiply(steps.end, each)
-    lanes = lanes_of(e, dtype)
-    packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, lanes) * problem.columns))
-    apart = problem.parts > 1 and few.size > 1 and problem.column > 1  # neither parts nor columns are neighbours
-    banded = finish is not None or instruction.shape.dtype.component is not dtype or apart
-    sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * problem.columns)) if banded else None
+    if steps is not None and problem.each is not None:
+        begin, end = code.multiply(steps.begin, problem.each), code.multiply(steps.end, problem.each)
+    packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, problem.lanes) * problem.columns))
+    sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * problem.columns)) if problem.banded else None
     sizes = instruction.shape.dims[: len(wide.loops)]
     with loops_over(code, around, inside, sizes, range(len(sizes)), Unroll.NEVER) as batch:
         place = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
         loops = _Rows(e, instruction, problem, packed, batch, place)
         loops.pack()
-        one = sums is None and problem.length <= loops.block
+        one = problem.is_whole
         bands = Once(begin, ()) if one else code.range(begin, end, BAND_ROWS, unroll=Unroll.NEVER)
         count = code.subtract(end, bands.index)
         count = count if one else code.minimum(count, BAND_ROWS)
-        loops.multiply(bands.index, count, sums or result, banded)
+        loops.multiply(bands.index, count, sums or result)
         if sums is not None:
             loops.give(bands.index, count, sums, result, finish)
         bands.close()
-
-
-def lanes_of(e: Elemental, dtype: DType) -> int:
-    return max(e.code.vector_bits, 128) // dtype.bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,28 +188,17 @@ class _Rows:
     batch: Sequence[IndexValue]
     place: IndexValue
 
-    @property
-    def dtype(self) -> DType:
-        """Of sums, or of their parts."""
-        return accumulator_dtype(self.instruction).component
-
-    @property
-    def block(self) -> int:
-        """Elements, or their parts, of a column that are multiplied with a band of rows."""
-        lanes = lanes_of(self.e, self.dtype)
-        return BLOCK_BYTES // (self.problem.columns * self.dtype.bytes) // lanes * lanes
-
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
         """Loops over the blocks of the depth: (the first element or part, their number)."""
-        for first, end, count in parts(self.problem.length, self.block):
+        for first, end, count in parts(self.problem.length, self.problem.block):
             loop = self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER)
             yield loop.index, count
             loop.close()
 
     def pack(self) -> None:
         """Pack the columns, block by block."""
-        code, few, dtype = self.e.code, self.problem.few, self.dtype
-        source, lanes = few.operand.shape.dtype, lanes_of(self.e, dtype)
+        code, few, dtype = self.e.code, self.problem.few, self.problem.dtype
+        source, lanes = few.operand.shape.dtype, self.problem.lanes
         start, strides = code.weighted_sum(self.batch, few.loops), (few.free_stride, few.contracted_stride)
         for first, count in self._blocks():
             element = code.divide(first, self.problem.parts)
@@ -201,24 +208,20 @@ class _Rows:
 
     def _packed(self, first: IndexValue) -> ir.Value:
         code = self.e.code
-        return address(code, self.packed, self.dtype, code.multiply(first, self.problem.columns))
+        return address(code, self.packed, self.problem.dtype, code.multiply(first, self.problem.columns))
 
-    def multiply(self, top: IndexValue, count: IndexValue, to: Pointer, banded: bool) -> None:
+    def multiply(self, top: IndexValue, count: IndexValue, to: Pointer) -> None:
         """Store the sums of `count` rows from `top` on in the result, or in a band that begins with them."""
-        e, code, p, dtype = self.e, self.e.code, self.problem, self.dtype
+        e, code, p, dtype = self.e, self.e.code, self.problem, self.problem.dtype
         wide, columns = p.wide, p.columns
-        distances = (columns, 1) if banded else (p.row * p.parts, p.column if p.parts == 1 else 1)
-        at = 0 if banded else code.multiply(code.add(self.place, code.multiply(top, p.row)), p.parts)
+        distances = (columns, 1) if p.banded else (p.row * p.parts, p.column if p.parts == 1 else 1)
+        at = 0 if p.banded else code.multiply(code.add(self.place, code.multiply(top, p.row)), p.parts)
         start = code.add(code.weighted_sum(self.batch, wide.loops), code.multiply(top, wide.free_stride))
         start = code.multiply(start, p.parts)
-        source, lanes = wide.operand.shape.dtype.component, lanes_of(e, dtype)
+        source = wide.operand.shape.dtype.component
         dense = distances == (columns, 1) or (columns == 1 and distances[0] == 1)
-        row = wide.free_stride * p.parts * source.bytes
-        far = wide.size * row >= FAR_BYTES and row >= FAR_ROW
-        height = height_of(columns, registers(lanes * dtype.bits))
-        height = min(height, FAR_HEIGHT) if far else height
         for first, depth in self._blocks():
-            narrow = Narrow(source, dtype, height, columns, lanes, far, depth % lanes != 0, dense)
+            narrow = Narrow(source, dtype, p.height, columns, p.lanes, p.far, depth % p.lanes != 0, dense)
             rows = address(code, e.leaves[wide.operand], source, code.add(start, first))
             target = address(code, to, dtype, at)
             later = code.b.icmp_unsigned("!=", code.value(first), I64(0))
@@ -251,3 +254,27 @@ class _Rows:
             finish(index)
         columns.close()
         rows.close()
+
+
+@form(
+    "dot/narrow",
+    emit_narrow_dot,
+    MAXIMUM_COLUMNS="columns of the few side",
+    MINIMUM_ROWS="rows of the wide side",
+    MINIMUM_VECTORS="vectors of a row",
+    MAXIMUM_COLUMN_BYTES="bytes of the columns",
+)
+def narrow(task: Task) -> Fit:
+    """Products of a few columns with many contiguous rows: dot products of vectors of both.
+
+    Steps may be some of the batches, or blocks of rows of the wide side.
+    """
+    root = task.product(Op.DOT)
+    found = narrow_of(task.view, root)
+    apart = found.parts > 1 and found.few.size > 1 and found.column > 1  # neither parts nor columns are neighbours
+    rounds = root.shape.dtype.component is not found.dtype
+    found = replace(found, banded=not task.results.ends or rounds or apart)
+    if task.partition is None or all(d < len(found.wide.loops) for d in task.numbered):
+        return Fit(found, own=(root,))
+    each = positions_of_step(root, task.partition, columns=found.swapped)
+    return Fit(replace(found, each=each), each is not None, (root,))

@@ -70,7 +70,7 @@ class PackColumns:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         b = code.b
         source, target, columns, depth, row, along = function.args
         whole = b.and_(depth, I64(-self.lanes))
@@ -184,7 +184,7 @@ class _Body:
     def __init__(self, narrow: Narrow, module: ir.Module) -> None:
         self.narrow = narrow
         function = narrow.declare(module)
-        self.code = Code(module, function, strict=False)
+        self.code = Code(module, function)
         self.source, self.packed, self.target, self.count, self.depth, self.row, *numbers = function.args
         *self.distances, self.adds = numbers[:3]
         self.later = [I64(0), *numbers[3:]]

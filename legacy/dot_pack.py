@@ -87,7 +87,7 @@ class Pack:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         source, target, rows, row, column = function.args
         body = _Body(code, self, Pointer(source), Pointer(target), row, column)
         if self.across:

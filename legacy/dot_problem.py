@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum, auto
 from itertools import pairwise
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -18,17 +20,24 @@ from ..planning.partition import Partition
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
 from .dot_pairs import PARTS
-from .elemental import Elemental
+from .form import Unfit, at_least, needs
 from .narrow import NARROW
 from .registers import memory_type
+from .view import View
 
 FEW_ROWS = 32
 """Up to this number of rows, a second tile height costs more compile time than it saves."""
 
-SMALLEST = 16**3
+MINIMUM_ROWS = 4
+"""Rows of A, at least."""
+
+MINIMUM_DEPTH = 4
+"""Products of a sum, at least."""
+
+MINIMUM_MULTIPLICATIONS = 16**3
 """Multiplications below which the simpler loops are as fast."""
 
-DEEP = 256
+LARGE_DEPTH = 256
 """Products from which on a vector of which columns fill a part only is better than a sum of strided elements."""
 
 FIRST_CACHES = 1 << 18
@@ -236,17 +245,24 @@ class Side:
         return self.contracted_stride == 1 and all(stride % 2 == 0 for stride in apart)
 
 
-def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
-    """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
+Sides: TypeAlias = tuple[Side, Side, int, bool]
+"""A, B, the row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent."""
 
-    Loops run over batches, and over as few of the left operand's first dimensions as make the others one. None if
-    dimensions of one role have no common stride even so, or if no neighbours in the result are adjacent.
+
+def sides_of(instruction: Instruction) -> Sides:
+    """How the operands of a dot lie.
+
+    Loops run over batches, and over as few of the left operand's first dimensions as make the others one.
+    Raises Unfit if dimensions of a role have no common stride even so, or no neighbours in the result are adjacent.
     """
     most = max(1, len(DotDims.of(instruction).lhs_free))
-    return next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
+    found = next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
+    if found is None:
+        raise Unfit("dimensions of one role have no common stride, or no neighbours in the result are adjacent")
+    return found
 
 
-def _sides_of(instruction: Instruction, looped: int) -> tuple[Side, Side, int, bool] | None:
+def _sides_of(instruction: Instruction, looped: int) -> Sides | None:
     """The same, with loops over so many of the left operand's free dimensions."""
     dims, (lhs, rhs) = DotDims.of(instruction), (o.shape for o in instruction.operands[:2])
     loops, middle = len(dims.lhs_batch) + looped, len(dims.lhs_batch) + len(dims.lhs_free)
@@ -270,64 +286,108 @@ def _side(
     return None if across is None or along is None else Side(operand, tuple(loops), outer, free, across, along)
 
 
-def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
-    """The tiled form of a dot; None if it does not fit or does not pay off."""
-    lhs, rhs = instruction.operands[:2]
-    dtype, dims = accumulator_dtype(instruction), DotDims.of(instruction)
-    given = {lhs.shape.dtype, rhs.shape.dtype}
+class Kind(Enum):
+    """How numbers are multiplied: as floats; by the parts of complex numbers; integers of at most 16 bits, several
+    together; integers as they are.
+    """
+
+    FLOAT = auto()
+    COMPLEX = auto()
+    SHORT = auto()
+    WHOLE = auto()
+
+
+def kind_of(view: View, instruction: Instruction) -> tuple[Kind, DType]:
+    """(How a dot's numbers are multiplied, the dtype of the sums). Raises Unfit if they are not in tiles."""
+    dtype, result = accumulator_dtype(instruction), instruction.shape.dtype
+    given = {o.shape.dtype for o in instruction.operands[:2]}
     if dtype in SHORT | {DType.S16, DType.U16}:
         dtype = DType.S32  # which wraps to the same bits
-    is_float = dtype in WIDE and given <= WIDE[dtype] and instruction.shape.dtype.is_float
-    is_complex = dtype in COMPLEX and given == {instruction.shape.dtype} and not e.code.strict
-    is_short = dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and e.code.products > 1
-    is_whole = dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or vector_bits >= 512)
-    fits = (is_float or is_complex or is_short or is_whole) and lhs in e.leaves and rhs in e.leaves
-    sides = sides_of(instruction) if fits else None
-    if sides is None:
-        return None
-    parts = PARTS if is_complex else 1
+    if dtype in WIDE and given <= WIDE[dtype] and result.is_float:
+        return Kind.FLOAT, dtype
+    if dtype in COMPLEX and given == {result} and not view.strict:
+        return Kind.COMPLEX, dtype
+    if dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and view.products > 1:
+        return Kind.SHORT, dtype
+    if dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or view.vector_bits >= 512):
+        return Kind.WHOLE, dtype
+    raise Unfit(f"no tiles of {' and '.join(sorted(d.value for d in given))} with sums of {dtype.value}")
+
+
+def problem_of(view: View, instruction: Instruction) -> tuple[Problem, Sides]:
+    """The tiled form of a dot. Raises Unfit if it does not fit or does not pay off."""
+    kind, dtype = kind_of(view, instruction)
+    lhs, rhs = instruction.operands[:2]
+    needs(lhs in view.leaves and rhs in view.leaves, "an operand is computed")
+    sides, parts = sides_of(instruction), PARTS if kind is Kind.COMPLEX else 1
+    depth = math.prod(lhs.shape.dims[d] for d in DotDims.of(instruction).lhs_contracting) * parts
+    lanes = max(view.vector_bits, 128) // dtype.component.bits
+    _must_be_large(sides, kind, parts, depth, lanes)
+    if kind is Kind.FLOAT and all(side.operand.shape.dtype is dtype for side in sides[:2]):
+        unpacked = _unpacked(view, instruction, sides, dtype, depth, lanes)
+        if unpacked is not None:
+            return unpacked, sides
+    return _packed(view, instruction, sides, kind, dtype, depth, lanes), sides
+
+
+def _must_be_large(sides: Sides, kind: Kind, parts: int, depth: int, lanes: int) -> None:
+    """Raises Unfit if a product does not pay off."""
     rows, columns = sides[0].size, sides[1].size * parts
-    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting) * parts
-    lanes = max(vector_bits, 128) // dtype.component.bits
     along = sides[1].free_stride != 1 and sides[1].contracted_stride == 1  # dot products of contiguous rows
-    least = lanes if along or depth < DEEP else 2
-    if columns < least or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
+    least, work = lanes if along or depth < LARGE_DEPTH else 2, rows * columns * depth
+    at_least(columns, least, "columns")
+    at_least(rows, MINIMUM_ROWS, "rows")
+    at_least(depth, MINIMUM_DEPTH, "products of a sum")
+    at_least(work, MINIMUM_MULTIPLICATIONS, "multiplications")
+    alone = kind is Kind.COMPLEX and sides[1].size == 1 and sides[0].contracted_stride != 1
+    needs(not alone, "a tile would be empty but for one lane")
+
+
+def _unpacked(
+    view: View, instruction: Instruction, sides: Sides, dtype: DType, depth: int, lanes: int
+) -> Problem | None:
+    """The form in which tiles read B where it lies, if they may."""
+    rows, columns, result, bits = sides[0].size, sides[1].size, instruction.shape.dtype, view.vector_bits
+    if _is_streamed(view, sides, depth):
+        vectors = flat_vectors(rows, bits, streamed=True)
+        if result is dtype and columns % (vectors * lanes) == 0:
+            sizes = rows, columns, depth, lanes, vectors, 1, depth
+            return Problem(dtype, dtype, dtype, dtype, *sizes, flat=True, streamed=True)
+    if not _is_flat(view, sides, depth):
         return None
-    if is_complex and sides[1].size == 1 and sides[0].contracted_stride != 1:  # a tile would be empty but for one lane
-        return None
-    most = widest(registers(vector_bits))
+    short = columns & -columns  # all columns in one vector, if one is as long
+    lanes = short if short == columns < lanes and short * dtype.bits >= 128 else lanes
+    vectors = min(flat_vectors(rows, bits), -(-columns // lanes))
+    sizes = rows, columns, depth, lanes, vectors, 1, depth
+    return Problem(dtype, dtype, dtype, result, *sizes, flat=True, spread=_shares_lines(sides[0]))
+
+
+def _packed(
+    view: View, instruction: Instruction, sides: Sides, kind: Kind, dtype: DType, depth: int, lanes: int
+) -> Problem:
+    """The form in which panels of B are packed."""
+    parts, is_complex = (PARTS, True) if kind is Kind.COMPLEX else (1, False)
+    rows, columns = sides[0].size, sides[1].size * parts
     left, right = (side.operand.shape.dtype for side in sides[:2])
+    in_pairs = kind is Kind.FLOAT and left is right is DType.BF16 and view.bf16_pairs and not view.strict
+    in_bytes = view.products == 4 and left in SHORT and right in SHORT - {DType.U8}
+    group = (4 if in_bytes else 2) if kind is Kind.SHORT else 2 if in_pairs else 1
     if sides[0].contracted_stride == 1 and is_complex:
         left = dtype.component
-    vectors = min(most, -(-columns // lanes))
-    in_bytes = e.code.products == 4 and left in SHORT and right in SHORT - {DType.U8}
-    in_pairs = is_float and left is right is DType.BF16 and e.code.bf16_pairs and not e.code.strict
-    group = (4 if in_bytes else 2) if is_short else 2 if in_pairs else 1
-    if is_float and left == right == dtype and _is_streamed(e, sides, depth, vector_bits):
-        vectors = flat_vectors(rows, vector_bits, streamed=True)
-        if instruction.shape.dtype is dtype and columns % (vectors * lanes) == 0:
-            sizes = rows, columns, depth, lanes, vectors, 1, depth
-            return Problem(dtype, left, right, dtype, *sizes, flat=True, streamed=True)
-    if is_float and left == right == dtype and _is_flat(e, sides, depth, vector_bits):
-        short = columns & -columns  # all columns in one vector, if one is as long
-        lanes = short if short == columns < lanes and short * dtype.bits >= 128 else lanes
-        vectors = min(flat_vectors(rows, vector_bits), -(-columns // lanes))
-        sizes = rows, columns, depth, lanes, vectors, 1, depth
-        result = instruction.shape.dtype
-        return Problem(dtype, left, right, result, *sizes, flat=True, spread=_shares_lines(sides[0]))
+    vectors = min(widest(registers(view.vector_bits)), -(-columns // lanes))
     words, result = -(-depth // group), dtype.component if is_complex else instruction.shape.dtype
     sizes = rows, columns, words, lanes, vectors, group, depth
     in_words = in_pairs and depth % 2 == 0 and sides[0].has_words
     return Problem(dtype.component, left, right, result, *sizes, parts, in_words)
 
 
-def _is_streamed(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vector_bits: int) -> bool:
+def _is_streamed(view: View, sides: Sides, depth: int) -> bool:
     """Whether a few rows are multiplied with a large B whose rows are far apart."""
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
-    fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not e.code.strict
+    fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not view.strict
     fits = fits and right.free_stride == 1 and (left.contracted_stride == 1 or _in_columns(left))
-    return fits and _is_far(right, left.size, depth, vector_bits // (8 * size), vector_bits)
+    return fits and _is_far(right, left.size, depth, view.vector_bits // (8 * size), view.vector_bits)
 
 
 def _is_far(right: Side, rows: int, depth: int, lanes: int, vector_bits: int) -> bool:
@@ -337,16 +397,16 @@ def _is_far(right: Side, rows: int, depth: int, lanes: int, vector_bits: int) ->
     return depth * right.size * size > NEAR_BYTES and right.contracted_stride * size > far
 
 
-def _is_flat(e: Elemental, sides: tuple[Side, Side, int, bool], depth: int, vector_bits: int) -> bool:
+def _is_flat(view: View, sides: Sides, depth: int) -> bool:
     """Whether tiles may read B where it lies."""
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
-    most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(vector_bits) - 2), vector_bits // (8 * size)
-    if e.code.strict or left.size > most or right.free_stride != 1:
+    most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(view.vector_bits) - 2), view.vector_bits // (8 * size)
+    if view.strict or left.size > most or right.free_stride != 1:
         return False
-    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, vector_bits) > 1):
+    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, view.vector_bits) > 1):
         return False
-    if _is_far(right, left.size, depth, lanes, vector_bits):
+    if _is_far(right, left.size, depth, lanes, view.vector_bits):
         return False
     return not _shares_lines(left) or left.size * depth * size <= SPREAD_BYTES
 
@@ -377,22 +437,9 @@ def unstreamed(problem: Problem) -> Problem:
     return replace(problem, flat=False, streamed=False, vectors=vectors) if problem.streamed else problem
 
 
-def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
-    """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
-    sides = sides_of(instruction)
-    assert sides is not None
-    if all(d < len(sides[0].loops) for d in partition.dimensions):
-        return True
-    if positions_of_step(instruction, partition, columns=False) is not None:
-        return True
-    width = positions_of_step(instruction, partition, columns=True)
-    return width is not None and partition.least * width * problem.parts % problem.panel == 0
-
-
 def positions_of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
     """The columns, or the rows, of a step; None if the steps do not number these."""
     sides = sides_of(instruction)
-    assert sides is not None
     side = sides[1] if columns else sides[0]
     live = [d for d in range(side.outer, side.outer + len(side.free)) if instruction.shape.dims[d] != 1]
     return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None

@@ -17,14 +17,19 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
+from ..planning.partition import Partition
+from . import dot_problem
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_pairs import pair
-from .dot_problem import Problem, Side, in_stretches, positions_of_step, sides_of, unstreamed
+from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
 from .elemental import Elemental, Index
+from .form import Fit, Results, Task, form
+from .leaf import write_all
 from .loops import parts
 from .memory import LINE, Pointer, address, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
@@ -60,36 +65,49 @@ LONG, LESS = 100, 60
 product, whose only panel needs all rows from memory, and of others.
 """
 
-Finish = Callable[[Index], None]
-"""Receives the index of each element of a result, whose value is bound."""
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """block: rows of a panel. banded: whether a band of rows has its sums of one panel on the stack. hands_on: whether
+    each sum is given to what follows, or rounded, instead of being stored with its tile. chain: as CHAIN. columns,
+    rows: numbers of a step, if the steps number these.
+    """
+
+    problem: Problem
+    sides: Sides
+    block: int
+    banded: bool
+    hands_on: bool
+    chain: int
+    columns: int | None
+    rows: int | None
 
 
-def emit_tiled_dot(
-    e: Elemental,
-    instruction: Instruction,
-    problem: Problem,
-    result: Pointer,
-    finish: Finish | None = None,
-    steps: Steps | None = None,
-) -> None:
-    """Emit a dot into the buffer at `result`, or call `finish` for each element."""
-    code, sides = e.code, sides_of(instruction)
-    assert sides is not None
-    left, right, rows, exchanged = sides
-    problem = problem if finish is None else unstreamed(problem)
-    width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
-    problem = in_stretches(problem, 0 if steps is None or width is None else width * steps.partition.least)
-    deep = finish is not None and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
+def blocking_of(problem: Problem, sides: Sides, root: Instruction, partition: Partition | None, ends: bool) -> Blocking:
+    """Steps may be some batches, blocks of rows, or whole panels of columns. ends: nothing follows the product."""
+    problem = problem if ends else unstreamed(problem)
+    columns = None if partition is None else positions_of_step(root, partition, columns=True)
+    rows = None if partition is None else positions_of_step(root, partition, columns=False)
+    problem = in_stretches(problem, 0 if partition is None or columns is None else columns * partition.least)
+    deep = not ends and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
     narrow = problem.result is not problem.dtype
     banded = deep or (narrow and problem.depth > problem.depth_of(ROUNDED_PANEL_BYTES))
-    block = problem.depth if (finish or narrow) and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    whole = (not ends or narrow) and not banded
+    block = problem.depth if whole else min(problem.depth_of(PANEL_BYTES), problem.depth)
     block = min(B_AHEAD, problem.depth) if problem.streamed else block
-    height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
+    # By all rows: no bit depends on how many a call computes.
+    chain = SHORT_CHAIN if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS else CHAIN
+    return Blocking(problem, sides, block, banded, not ends or banded or narrow, chain, columns, rows)
+
+
+def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: Steps | None = None) -> None:
+    """Emit a dot into the buffer of the result, or all that follows it for each element."""
+    code, (instruction,), result = e.code, results.products, results.first.pointer(e)
+    (left, right, rows, exchanged), problem, block = blocking.sides, blocking.problem, blocking.block
+    width, height = blocking.columns, blocking.rows
     around = steps if width is None and height is None else None
     sizes = instruction.shape.dims[: len(left.loops)]
-    spaces = Spaces.of(code, problem, block, banded)
-    short = problem.depth < (LONG if problem.columns <= problem.panel else LESS)
-    code.shares, code.lean = not (short or problem.streamed), problem.streamed
+    spaces = Spaces.of(code, problem, block, blocking.banded)
     with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)
@@ -102,7 +120,7 @@ def emit_tiled_dot(
         def end(row: IndexValue, column: IndexValue, total: Register) -> None:
             linear = c.offset(code, row, column)
             value = total if problem.parts > 1 else rounded(code, problem.dtype, problem.result, total)
-            if finish is None:
+            if results.ends:
                 store(code, result, problem.result, linear, value)
                 return
             places = [*batch]
@@ -112,21 +130,20 @@ def emit_tiled_dot(
                 places += code.split(part, dims, list(reversed(range(len(dims)))))
             index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
             e.bind(instruction, index, value)
-            finish(index)
+            write_all(e, results.leaves, index)
 
-        given = end if finish is not None or banded or narrow else None
+        given = end if blocking.hands_on else None
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
         operands = operands.spread(problem.rows) if problem.spread else operands
         whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
-        if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS:
-            whole = replace(whole, chain=SHORT_CHAIN)  # by all rows: no bit depends on how many a call computes
+        whole = replace(whole, chain=blocking.chain)
         if steps is not None and width is not None:
             width *= problem.parts
             whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
         if steps is not None and height is not None:
             bands = _bands_of_steps(code, steps, height)
         else:
-            bands = _bands(code, problem.rows, BAND if banded else problem.rows)
+            bands = _bands(code, problem.rows, BAND if blocking.banded else problem.rows)
         for top, count in bands:
             whole.of_rows(top, count).emit()
 
@@ -276,7 +293,7 @@ class _Tiled:
     def _levels(self, count: int) -> Sequence[Level]:
         """The loops over `count` blocks of the depth."""
         p = self.problem
-        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict or p.wraps else TERMS)
+        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.view.strict or p.wraps else TERMS)
         size = p.rows * p.stretch * p.dtype.bytes
         fits = sum(level.apart for level in levels) * size <= PARTIAL_BYTES
         return levels if fits else [Level(0, 1, False)]
@@ -355,7 +372,7 @@ class _Tiled:
         left = self.operands.left(tile, row)
         masked = target.pointer == self.c.pointer and tile.width % p.lanes != 0
         along = Along.of(*left[1:])
-        chain = depth if code.strict or p.wraps else -(-depth // -(-depth // self.chain))
+        chain = depth if code.view.strict or p.wraps else -(-depth // -(-depth // self.chain))
         marks = chain < depth, masked, ahead is not None
         in_place = self.operands.in_place(tile.width)
         micro = Micro(p.dtype, tile.count, p.lanes, vectors, 0 if in_place else p.panel, along, *marks, p.group)
@@ -394,3 +411,24 @@ class _Tiled:
         self.end(code.add(self.top, code.add(top, rows.index)), place, total)
         columns.close()
         rows.close()
+
+
+@form(
+    "dot/tiled",
+    emit_tiled_dot,
+    dot_problem,
+    MINIMUM_MULTIPLICATIONS="multiplications",
+    MINIMUM_ROWS="rows",
+    MINIMUM_DEPTH="products of a sum",
+    LARGE_DEPTH="products of a sum, for columns that fill a part of a vector",
+)
+def tiled(task: Task) -> Fit:
+    """Large products: register tiles, whose right operand is packed into panels or read where it lies."""
+    root, partition = task.product(Op.DOT), task.partition
+    problem, sides = problem_of(task.view, root)
+    found = blocking_of(problem, sides, root, partition, task.results.ends)
+    p, in_steps = found.problem, True
+    if partition is not None and any(d >= len(sides[0].loops) for d in partition.dimensions) and found.rows is None:
+        in_steps = found.columns is not None and partition.least * found.columns * p.parts % problem.panel == 0
+    short = p.depth < (LONG if p.columns <= p.panel else LESS)
+    return Fit(found, in_steps, (root,), shares=not (short or p.streamed), lean=p.streamed)

@@ -22,6 +22,7 @@ from .elementwise import EMIT
 from .memory import Pointer, immediate, load
 from .registers import Register
 from .scratch import Scratch
+from .view import View
 
 Request: TypeAlias = tuple[Instruction, "Index"]
 Reads: TypeAlias = Generator[Request, Register, Register]
@@ -111,6 +112,10 @@ class Elemental:
         scratch: Scratch,
     ):
         self.code, self.leaves, self.rules, self.scratch = code, leaves, rules, scratch
+
+    @property
+    def view(self) -> View:
+        return self.code.view
 
     def value(self, instruction: Instruction, index: Index) -> Register:
         """The registers of one element; a tuple of them for a tuple-shaped instruction."""

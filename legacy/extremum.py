@@ -15,13 +15,14 @@ from llvmlite import ir
 
 from ..hlo.opcodes import Op
 from .builder import Code
+from .view import View
 
 _IGNORED = ("nnan", "nsz")
 
 
-def is_long(code: Code, bits: int, length: int) -> bool:
+def is_long(view: View, bits: int, length: int) -> bool:
     """Whether `length` elements fill a vector; LLVM makes no vector reduction of fewer."""
-    return length >= code.lanes(bits)
+    return length >= view.lanes(bits)
 
 
 def open_chains(code: Code, value: ir.Value) -> list[ir.Value]:

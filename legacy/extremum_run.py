@@ -10,15 +10,15 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .along import Along, stored_of
+from .along import stored_of
 from .builder import Code, Unroll
-from .elemental import Elemental
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
 from .fetch import AHEAD
 from .helper import call, declared
-from .memory import LINE, Pointer, address, prefetch
+from .memory import LINE, Pointer, prefetch
 from .registers import I64, POINTER, memory_type, real_constant
 from .stack import StackArray, alloca
+from .view import View
 
 LANES, ROWS = 64, 4
 """Accumulators side by side, and elements that each takes together."""
@@ -54,7 +54,7 @@ class Run:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code, (source, count, result) = Code(module, function, strict=False), function.args
+        code, (source, count, result) = Code(module, function), function.args
         type_, bytes_ = memory_type(self.dtype), self.dtype.bytes
         first = real_constant(type_, -math.inf if self.op is Op.MAXIMUM else math.inf)
         lanes = [StackArray(code, value, LANES) for value in open_pair(code, first)]
@@ -85,18 +85,10 @@ class Run:
         code.b.ret_void()
 
 
-def first_of_run(e: Elemental, operand: Instruction, along: Along) -> ir.Value | None:
-    """The address of the first of all elements, if the function computes their extremum."""
-    source = source_of(e, operand, along.sizes[0]) if along.dense and len(along.sizes) == 1 else None
-    if source is None:
-        return None
-    return address(e.code, e.leaves[source], source.shape.dtype, along.place([0]).offset(operand.shape))
-
-
-def source_of(e: Elemental, operand: Instruction, count: int) -> Instruction | None:
+def source_of(view: View, operand: Instruction, count: int) -> Instruction | None:
     """What is in memory and has the elements of an operand at the same offsets, if the function computes an extremum
     of `count` neighbours of it.
     """
-    if count < LEAST or e.code.by_element or operand.shape.dtype not in (DType.F32, DType.F64):
+    if count < LEAST or view.by_element or operand.shape.dtype not in (DType.F32, DType.F64):
         return None
-    return stored_of(e, operand)
+    return stored_of(view, operand)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .builder import IndexValue
 from .elemental import Elemental
 from .elementwise import EMIT
-from .memory import LINE, Pointer, prefetch
+from .memory import LINE, prefetch
+from .view import View
 
 LARGE = 1 << 20
 """Bytes of an array that is fetched ahead: more than the second cache holds."""
@@ -28,10 +28,8 @@ AHEAD = 8192
 LONG_RUN = 4 * AHEAD
 """Bytes between two jumps from which on little is fetched that does not follow."""
 
-Streams = Sequence[tuple[Pointer, DType]]
 
-
-def streams_of(e: Elemental, operands: Sequence[Instruction], source: Shape) -> Streams:
+def streams_of(view: View, operands: Sequence[Instruction], source: Shape) -> list[Instruction]:
     """The large arrays of which elementwise values at the same places are made; none if they are many.
 
     source: the shape by whose strides they are read.
@@ -43,12 +41,12 @@ def streams_of(e: Elemental, operands: Sequence[Instruction], source: Shape) -> 
         if i in seen:
             continue
         seen.add(i)
-        if i not in e.leaves:
+        if i not in view.leaves:
             stack.extend(i.operands if i.opcode in EMIT or i.opcode in (Op.RESHAPE, Op.BITCAST) else ())
         elif i.shape.is_array and _in_order(i.shape, source):
             found.append(i)
     large = any(i.shape.size * i.shape.dtype.bytes >= LARGE for i in found)
-    return [(e.leaves[i], i.shape.dtype) for i in found] if large and len(found) <= MOST else []
+    return found if large and len(found) <= MOST else []
 
 
 def _in_order(shape: Shape, source: Shape) -> bool:
@@ -58,9 +56,10 @@ def _in_order(shape: Shape, source: Shape) -> bool:
     return shape.size == source.size and shape.is_row_major and source.is_row_major
 
 
-def fetch(e: Elemental, streams: Streams, offset: IndexValue, count: int, along: bool = False) -> None:
+def fetch(e: Elemental, streams: Sequence[Instruction], offset: IndexValue, count: int, along: bool = False) -> None:
     """Ask for `count` neighbours of each array, from an offset on. along: those that lie AHEAD behind them."""
-    for pointer, dtype in streams:
+    for stream in streams:
+        dtype = stream.shape.dtype
         first = e.code.add(offset, AHEAD // dtype.bytes if along else 0)
         for k in range(0, count, max(1, LINE // dtype.bytes)):
-            prefetch(e.code, pointer, dtype, e.code.add(first, k))
+            prefetch(e.code, e.leaves[stream], dtype, e.code.add(first, k))

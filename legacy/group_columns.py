@@ -13,19 +13,22 @@ from llvmlite import ir
 
 from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental, Index
+from .form import Fit, Task, at_least, at_most, form, needs
 from .group import LINE, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
-from .reduce import Reducer, reduced_order
+from .reduce import Reducer, Reduction, reduced_order
 from .registers import I64, Register
+from .results import finishes, products_of_all
 
-FEWEST_PARTS = 2
+MINIMUM_ROWS_OF_ITEM = 2
 """Rows that each item has at least; of fewer, the group's barrier costs more than it saves."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Columns:
     """Reductions over the same columns. fastest: the dimension of the operands that these are along; each: columns of
     an item; tile: of a group.
@@ -56,27 +59,8 @@ class Columns:
         """Of positions along these, and of groups along the columns."""
         return [*(self.source[d] for d in self.outer), -(-self.source[self.fastest] // self.tile)]
 
-    @property
-    def steps(self) -> int:
-        return math.prod(self.counts)
-
-
-def columns_of(e: Elemental, instructions: Sequence[Instruction], shape: GroupShape) -> Columns | None:
-    """The columns of reductions that can be in one loop; None if their parts have an order, or are too few."""
-    first = instructions[0]
-    source = first.operands[0].shape
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
-    width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
-    if width < shape.across or rows < FEWEST_PARTS * shape.down:
-        return None
-    if not all(can_begin(Reducer(e, i, apart=False)) for i in instructions):
-        return None
-    each = 1
-    while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
-        each *= 2
-    tile = each * shape.across
-    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
-    return Columns(tuple(instructions), fastest, each, tile) if bytes <= shape.memory else None
+    def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
+        return math.prod(self.counts), shape.across, shape.down
 
 
 class ColumnTile:
@@ -180,3 +164,30 @@ class ColumnTile:
 
 def _fastest_first(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(range(len(sizes))))
+
+
+@form(
+    "groups/columns",
+    lambda e, results, given, group: ColumnTile(e, given, group).emit(finishes(e, results)),
+    MINIMUM_ROWS_OF_ITEM="rows of an item",
+)
+def columns(task: Task) -> Fit:
+    """Reductions that keep the fastest dimension: a group's items add up neighbouring columns."""
+    instructions, shape = products_of_all(task, Op.REDUCE), task.group
+    assert shape is not None
+    first = instructions[0]
+    source = first.operands[0].shape
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
+    least = MINIMUM_ROWS_OF_ITEM * shape.down
+    at_least(width, shape.across, "columns")
+    at_least(rows, least, "rows")
+    for i in instructions:
+        needs(can_begin(Reduction.of(task.view, i, apart=False)), f"parts of {i.name} have an order")
+    each = 1
+    while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
+        each *= 2
+    tile = each * shape.across
+    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
+    at_most(bytes, shape.memory, "bytes of a group's memory")
+    return Fit(Columns(instructions, fastest, each, tile))

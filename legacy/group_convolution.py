@@ -12,21 +12,21 @@ from llvmlite import ir
 from ..codegen.options import GroupShape
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from . import group_dot
 from .builder import IndexValue
 from .convolution_columns import is_zero
 from .dot import accumulator_dtype
-from .group_dot import FEWEST_TERMS, Side, Tile, Tiling, depth_of, side_of, split
+from .form import Fit, Task, form, needs
+from .group_dot import MINIMUM_TERMS, Side, Tile, Tiling, depth_of, side_of, split
 from .registers import BOOL, I64, Register
+from .results import finishes, products_of_all
 from .windows import BATCH, GROUP, OUT, SPATIAL, Axis, Convolution
 
 
-def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling | None:
-    """The tiles of a convolution; None if there is too little of it, or for complex numbers."""
-    if instruction.opcode is not Op.CONVOLUTION or accumulator_dtype(instruction).is_complex:
-        return None
+def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling:
+    """The tiles of a convolution. Raises Unfit if there is too little of it."""
     c = Convolution.of(instruction)
-    if is_zero(c) or c.terms < FEWEST_TERMS:
-        return None
+    needs(not is_zero(c) and c.terms >= MINIMUM_TERMS, f"sums of {c.terms} terms, fewer than {MINIMUM_TERMS}")
     lhs, rhs = instruction.operands[:2]
     fastest = next((d for d in instruction.shape.minor_to_major if instruction.shape.dims[d] != 1), -1)
     swapped = fastest not in (-1, c.dims.output_feature)  # the places of the images are neighbours in the result
@@ -37,8 +37,8 @@ def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling | 
     images = side_of(lhs, 0, sizes, (c.dims.input_feature,), 0, *counts[0])
     features = side_of(rhs, 1, (c.outs,), (c.dims.kernel_input_feature,), 0, *counts[1])
     rows, columns = (features, images) if swapped else (images, features)
-    depth = depth_of(rows, columns, c.ins, accumulator_dtype(instruction).bytes, shape)
-    return None if depth is None else Tiling(instruction, rows, columns, (c.groups,), (c.ins,), depth)
+    depth = depth_of(rows, columns, c.ins, accumulator_dtype(instruction), shape)
+    return Tiling(instruction, rows, columns, (c.groups,), (c.ins,), depth)
 
 
 def _places(instruction: Instruction, c: Convolution) -> list[int]:
@@ -114,3 +114,16 @@ class ConvolutionTile(Tile):
                 place = self._place(free)
         (place[OUT],) = [free for side, free in at.items() if side.number == 1]
         return self.c.result(self.code, place)
+
+
+@form(
+    "groups/convolution",
+    lambda e, results, tiling, group: ConvolutionTile(e, tiling, group).emit(finishes(e, results)),
+    group_dot,
+    MINIMUM_ROWS="rows",
+    MINIMUM_TERMS="terms of a sum",
+)
+def tiled(task: Task) -> Fit:
+    """Convolutions: for each position of the window, a product in tiles."""
+    assert task.group is not None
+    return Fit(convolution_tiling(products_of_all(task, Op.CONVOLUTION)[0], task.group))

@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from llvmlite import ir
 
 from ..codegen.options import GroupShape
-from ..hlo.ir import Instruction
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import IndexValue
 from .crossings import Crossing
 from .elemental import Elemental, Index
+from .form import Fit, Task, Unfit, at_least, form, needs
 from .group import LINE, Group, SharedArray
+from .leaf import is_whole
 from .loops import tile_of
 from .registers import I64
+from .results import finishes, products_of_all
+from .update import is_update
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +46,8 @@ class Squares:
         dims = self.shape.dims
         return [dims[d] for d in self.outer] + [-(-dims[d] // self.side) for d in (self.across, self.fast)]
 
-    @property
-    def steps(self) -> int:
-        return math.prod(self.counts)
-
-
-def squares_of(e: Elemental, roots: Sequence[Instruction], group: GroupShape) -> Squares | None:
-    """The squares of roots of one shape; None if they read nothing across it, or if it has few elements that way."""
-    shape, side = roots[0].shape, group.across * group.columns
-    found = tile_of(e, roots, shape)
-    if found is None or side % group.across or side % group.down:
-        return None
-    across, fast, crossings = found
-    if min(shape.dims[across], shape.dims[fast]) < group.across:
-        return None
-    leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    return Squares(shape, across, fast, side, tuple(leaves.values()))
+    def grouped(self, group: GroupShape) -> tuple[int, int, int]:
+        return math.prod(self.counts), group.across, group.down
 
 
 class SquareKernel:
@@ -127,3 +116,23 @@ class SquareKernel:
         if size % self.squares.side == 0:
             return None
         return self.code.b.icmp_unsigned("<", self.code.value(position), I64(size))
+
+
+@form("groups/squares", lambda e, results, given, group: SquareKernel(e, given, group).emit(finishes(e, results)))
+def squares(task: Task) -> Fit:
+    """Arrays read across the order of memory: a group takes a square of operands and results."""
+    view, roots, group = task.view, task.results.roots, task.group
+    assert group is not None
+    products_of_all(task, None)
+    for root in roots:
+        own = is_update(root) or (is_whole(root) and root not in view.leaves)
+        needs(not own, f"{root.name} is written by loops of its own")
+    shape, side, found = roots[0].shape, group.across * group.columns, tile_of(view, roots, roots[0].shape)
+    if found is None:
+        raise Unfit("nothing large is read across")
+    needs(side % group.across == side % group.down == 0, f"squares of {side} are not for all items")
+    across, fast, crossings = found
+    for d in (across, fast):
+        at_least(shape.dims[d], group.across, "elements of a side")
+    leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    return Fit(Squares(shape, across, fast, side, tuple(leaves.values())))

@@ -22,14 +22,19 @@ from .convert import convert
 from .dot import accumulator_dtype, contracting_order, multiply_add, rounded, zero
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
+from .form import Fit, Task, at_least, form, needs
 from .group import Group, SharedArray
 from .registers import Register
+from .results import finishes, products_of_all
 
-FEWEST_ROWS, FEWEST_TERMS = 8, 8
-"""Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
+MINIMUM_ROWS = 8
+"""With fewer, the tiles of a group are mostly empty, and elements by themselves are no slower."""
+
+MINIMUM_TERMS = 8
+"""The same of the terms of a sum."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Side:
     """One operand of a product. sizes: of its dimensions that are the result's, from `first` on there; tile: how many
     elements along them a group needs; each: of an item; along: whether neighbours in its memory are terms of one sum.
@@ -52,7 +57,7 @@ class Side:
         return -(-self.size // self.tile)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Tiling:
     """A product in tiles. columns: the side whose dimensions are the fastest of the result. depth: terms in memory."""
 
@@ -63,15 +68,13 @@ class Tiling:
     terms: tuple[int, ...]
     depth: int
 
-    @property
-    def steps(self) -> int:
-        return math.prod(self.batch) * self.rows.tiles * self.columns.tiles
+    def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
+        steps = math.prod(self.batch) * self.rows.tiles * self.columns.tiles
+        return steps, shape.across, shape.down
 
 
-def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | None:
-    """The tiles of a product; None if there is too little of it, or for complex numbers."""
-    if instruction.opcode is not Op.DOT or accumulator_dtype(instruction).is_complex:
-        return None
+def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling:
+    """The tiles of a product. Raises Unfit if there is too little of it."""
     dims, result = DotDims.of(instruction), instruction.shape
     lhs, rhs = instruction.operands[:2]
     terms = tuple(lhs.shape.dims[dims.lhs_contracting[k]] for k in contracting_order(lhs.shape, dims))
@@ -85,11 +88,9 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | None:
     left = side_of(lhs, 0, sizes[0], dims.lhs_contracting, batches, *counts[0])
     right = side_of(rhs, 1, sizes[1], dims.rhs_contracting, batches + lefts, *counts[1])
     rows, columns = (right, left) if swapped else (left, right)
-    if math.prod(terms) < FEWEST_TERMS:
-        return None
-    depth = depth_of(rows, columns, math.prod(terms), accumulator_dtype(instruction).bytes, shape)
-    if depth is None:
-        return None
+    length = math.prod(terms)
+    at_least(length, MINIMUM_TERMS, "terms of a sum")
+    depth = depth_of(rows, columns, length, accumulator_dtype(instruction), shape)
     batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
     return Tiling(instruction, rows, columns, batch, terms, depth)
 
@@ -103,16 +104,19 @@ def side_of(
     return Side(operand, number, sizes, first, each, each * items, fastest in summed)
 
 
-def depth_of(rows: Side, columns: Side, length: int, bytes: int, shape: GroupShape) -> int | None:
-    """How many terms are in memory at once: no more than there are, and than there is room for. None: too few for each
-    item to copy some, or tiles that are mostly empty.
+def depth_of(rows: Side, columns: Side, length: int, dtype: DType, shape: GroupShape) -> int:
+    """How many terms are in memory at once: no more than there are, and than there is room for. Raises Unfit if these
+    are too few for each item to copy some, or tiles are mostly empty.
     """
-    if rows.size < FEWEST_ROWS or columns.size < shape.across:
-        return None
+    needs(not dtype.is_complex, "complex numbers")
+    at_least(rows.size, MINIMUM_ROWS, "rows")
+    at_least(columns.size, shape.across, "columns")
     depth, items = shape.depth, shape.across * shape.down
-    while depth // 2 >= length or depth * (rows.tile + columns.tile) * bytes > shape.memory:
+    while depth // 2 >= length or depth * (rows.tile + columns.tile) * dtype.bytes > shape.memory:
         depth //= 2
-    return depth if all(depth * side.tile % items == 0 and depth for side in (rows, columns)) else None
+    even = all(depth * side.tile % items == 0 and depth for side in (rows, columns))
+    needs(even, f"{depth} terms of a tile's sides are not for all of {items} items to copy")
+    return depth
 
 
 class Tile:
@@ -273,3 +277,15 @@ class Tile:
 def split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexValue, ...]:
     """The position along each dimension, the first the slowest."""
     return code.split(number, sizes, tuple(reversed(range(len(sizes)))))
+
+
+@form(
+    "groups/dot",
+    lambda e, results, tiling, group: Tile(e, tiling, group).emit(finishes(e, results)),
+    MINIMUM_ROWS="rows",
+    MINIMUM_TERMS="terms of a sum",
+)
+def tiled(task: Task) -> Fit:
+    """Products: a group computes a tile of the result, with the terms in its memory."""
+    assert task.group is not None
+    return Fit(tiling_of(products_of_all(task, Op.DOT)[0], task.group))

@@ -15,17 +15,18 @@ from ..codegen.options import GroupShape
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import IndexValue, Loop, Once, Range
 from .elemental import Elemental
+from .form import Fit, Results, Task, at_least, at_most, form, needs
 from .group import LINE, Group, SharedArray
-from .leaf import Leaf
 from .partial import nothing
-from .reduce import Reducer
+from .reduce import Reducer, Reduction
 from .registers import Register, flatten, real_constant
 from .row_graph import Role, RowGraph
-from .rows import RowElemental, Walk, emit_body, plan_walks, regrouped
+from .rows import RowElemental, Walk, emit_body, find_rows, is_flat, over_rows, plan_walks, regrouped, with_role
 
-FEWEST = 32
+MINIMUM_LENGTH = 32
 """Elements of a row from which on a group has work for its items."""
 
 TOGETHER, SHORT, FEWEST_GROUPS = 8, 1024, 8
@@ -35,13 +36,19 @@ FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: float("-inf"), Op.MINIMUM:
 """What changes no float that it is combined with."""
 
 
-def lanes_of(rows: RowGraph, e: Elemental, shape: GroupShape) -> int:
-    """The items of a group for a row, a power of two; 0 if groups cannot compute this kernel."""
-    length, reductions = rows.grid.length, _over_rows(rows)
-    if length < FEWEST or not all(can_begin(Reducer(e, i, apart=False)) for i in reductions):
-        return 0
-    lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
-    return lanes if _taken(rows, lanes) <= shape.memory else 0
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """lanes: items that share a row. together: rows of a group."""
+
+    rows: RowGraph
+    flat: bool
+    lanes: int
+    together: int
+    walks: tuple[Walk, ...]
+
+    def grouped(self, shape: GroupShape) -> tuple[int, int, int]:
+        """Steps, and the items of a group across and down."""
+        return self.rows.grid.count // self.together, self.lanes, self.together
 
 
 def together_of(rows: RowGraph, lanes: int, shape: GroupShape) -> int:
@@ -57,19 +64,15 @@ def together_of(rows: RowGraph, lanes: int, shape: GroupShape) -> int:
     return found
 
 
-def _over_rows(rows: RowGraph) -> list[Instruction]:
-    return [i for i in rows.sources if i.opcode is Op.REDUCE and rows.roles[i] is Role.ROW]
-
-
-def can_begin(reducer: Reducer) -> bool:
+def can_begin(reduction: Reduction) -> bool:
     """Whether the items' parts may be combined in any order, and begin with what changes nothing."""
-    if reducer.simple is None or reducer.count != 1:
+    if reduction.simple is None or len(reduction.instruction.operands) != 2:
         return False
-    op, dtype = reducer.simple.opcode, reducer.dtypes[0]
+    op, dtype = reduction.simple.opcode, reduction.dtype
     if dtype.is_complex:
         return op is Op.ADD
     if dtype.is_float:
-        return op in FLOATS and (reducer.in_single or dtype in (DType.F32, DType.F64))
+        return op in FLOATS and (reduction.in_single or dtype in (DType.F32, DType.F64))
     return dtype is DType.PRED or dtype.bits >= 8
 
 
@@ -88,17 +91,12 @@ def begin_with(reducer: Reducer, like: Register) -> Register:
     return register.type(values.get(op, 0))
 
 
-def emit_group_rows(
-    e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, group: Group, lanes: int, together: int
-) -> None:
+def emit_group_rows(e: Elemental, results: Results, given: Rows, group: Group) -> None:
     """Emit all results of a row kernel, for the rows that are the group's step."""
-    full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
-    numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
-    room = group.shape.memory // together - _taken(rows, lanes) - LINE * len(rows.roles)
-    walks = plan_walks(e, full, rows, max(0, room))
-    at = GroupRows(e, rows, group, lanes, together)
+    numbers = with_role(results, given.rows, Role.ROW)
+    at = GroupRows(e, given, group)
     at.at_row()
-    for walk in walks:
+    for walk in given.walks:
         _emit_walk(at, walk)
     if not numbers:
         return
@@ -115,7 +113,7 @@ def emit_group_rows(
 
 def _taken(rows: RowGraph, lanes: int) -> int:
     """At most so many bytes of a group's memory hold the items' parts of reductions."""
-    return len(_over_rows(rows)) * 2 * (lanes * 16 + LINE)
+    return len(over_rows(rows)) * 2 * (lanes * 16 + LINE)
 
 
 def _emit_walk(e: GroupRows, walk: Walk) -> None:
@@ -136,9 +134,9 @@ def _emit_walk(e: GroupRows, walk: Walk) -> None:
 class GroupRows(RowElemental):
     """Values at the group's row and the item's current column."""
 
-    def __init__(self, e: Elemental, rows: RowGraph, group: Group, lanes: int, together: int):
-        super().__init__(e, rows)
-        self.group, self.lanes, self.together = group, lanes, together
+    def __init__(self, e: Elemental, given: Rows, group: Group):
+        super().__init__(e, given.rows, given.flat)
+        self.group, self.lanes, self.together = group, given.lanes, given.together
         self.results: dict[Instruction, Register] = {}
 
     def at_row(self) -> None:
@@ -227,3 +225,22 @@ def combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue])
     for place in places[1:]:
         (total,) = reducer.join([total], [array.read(place)])
     return total
+
+
+@form("groups/rows", emit_group_rows, MINIMUM_LENGTH="elements of a row")
+def rows(task: Task) -> Fit:
+    """Row kernels: a group's items share a row, or several short ones."""
+    view, results, shape = task.view, task.results, task.group
+    assert shape is not None
+    graph = find_rows(view, results.leaves)
+    length = graph.grid.length
+    at_least(length, MINIMUM_LENGTH, "elements of a row")
+    for i in over_rows(graph):
+        needs(can_begin(Reduction.of(view, i, apart=False)), f"parts of {i.name} have an order")
+    lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
+    taken = _taken(graph, lanes)
+    at_most(taken, shape.memory, "bytes of a group's memory")
+    together = together_of(graph, lanes, shape)
+    room = shape.memory // together - taken - LINE * len(graph.roles)
+    walks = plan_walks(view, with_role(results, graph, Role.FULL), graph, max(0, room))
+    return Fit(Rows(graph, is_flat(graph, view), lanes, together, tuple(walks)))

@@ -18,10 +18,10 @@ from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import array
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll, over_columns
 from .concatenate import is_few, picked
 from .elemental import Elemental, ElementRule, Index, Reads
+from .form import Results
 from .graph import walk
 from .memory import Pointer, immediate, load, store
 from .ranges import Steps
@@ -29,6 +29,7 @@ from .registers import I64, flatten
 from .shape import clamped_start, widened_start
 from .stack import StackArray
 from .update import copy_operand
+from .view import View
 
 AHEAD = 256
 """Batch positions of a scatter whose indices are computed together, before their windows are combined: no vectors can
@@ -105,9 +106,36 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         whole = d in a["collapsed_slice_dims"] or d in addressing.batching
         positions.append(start if whole else code.add(start, next(offsets)))
     place = Index.at(code, source.shape, positions)
-    if source.opcode is Op.CONCATENATE and source.dimensions[0] in starts and is_few(e, source):
+    if source.opcode is Op.CONCATENATE and source.dimensions[0] in starts and is_few(e.view, source):
         return (yield from picked(e, source, place))
     return (yield source, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Scattering:
+    """copies: the numbers of the operands that are copied first, as they are not in the place of their results. ahead:
+    indices, and updates of one element, that are computed for a block of windows at a time.
+    """
+
+    copies: tuple[int, ...]
+    ahead: tuple[Instruction, ...]
+
+    @staticmethod
+    def of(view: View, results: Results) -> Scattering:
+        root, many = results.root, len(results.leaves)
+        arrays, indices, updates = root.operands[:many], root.operands[many], root.operands[many + 1 :]
+        held = [view.leaves.get(array) == leaf.argument for array, leaf in zip(arrays, results.leaves, strict=True)]
+        copies = tuple(n for n, there in enumerate(held) if not there)
+        windows = [updates[0].shape.dims[d] for d in root.attributes["update_window_dims"]]
+        batch = [n for d, n in enumerate(indices.shape.dims) if d != root.attributes["index_vector_dim"]] or [1]
+        if batch[-1] <= FEW or view.by_element:
+            return Scattering(copies, ())
+        read = dict.fromkeys([indices, *(updates if math.prod(windows) == 1 else ())])
+        return Scattering(copies, tuple(i for i in read if _is_made(view, i)))
+
+
+def _is_made(view: View, instruction: Instruction) -> bool:
+    return any(i.opcode in ELEMENTWISE for i in walk([instruction], view.leaves))
 
 
 class Scatter:
@@ -117,8 +145,15 @@ class Scatter:
     at their positions are combined, after a look at all.
     """
 
-    def __init__(self, e: Elemental, instruction: Instruction, results: Sequence[Pointer], steps: Steps | None = None):
-        self.e, self.instruction, self.results, self.steps = e, instruction, results, steps
+    def __init__(
+        self,
+        e: Elemental,
+        instruction: Instruction,
+        results: Sequence[Pointer],
+        given: Scattering,
+        steps: Steps | None = None,
+    ):
+        self.e, self.instruction, self.results, self.given, self.steps = e, instruction, results, given, steps
         self.shapes = [shape for _, shape in instruction.shape.leaves()]
         many = len(results)
         self.arrays, self.updates = instruction.operands[:many], instruction.operands[many + 1 :]
@@ -137,29 +172,20 @@ class Scatter:
 
     def emit(self) -> None:
         code = self.e.code
-        for operand, shape, pointer in zip(self.arrays, self.shapes, self.results, strict=True):
-            held = self.e.leaves.get(operand)
-            if held is None or held.value is not pointer.value:
-                copy_operand(self.e, operand, shape, pointer, self.steps)
+        for n in self.given.copies:
+            copy_operand(self.e, self.arrays[n], self.shapes[n], self.results[n], self.steps)
         if not self.updates[0].shape.size:
             return
         *outer, inner = self.addressing.batch_dims or [1]
         loops = [code.loop(size) for size in outer]
         around = [loop.index for loop in loops]
-        ahead = self._ahead() if inner > FEW and not code.by_element else []
-        if ahead:
-            self._update_blocks(around, inner, ahead)
+        if self.given.ahead:
+            self._update_blocks(around, inner, self.given.ahead)
         else:
             loops.append(code.loop(inner))
             self._update([*around, loops[-1].index][: len(self.addressing.batch_dims)])
         for loop in reversed(loops):
             loop.close()
-
-    def _ahead(self) -> list[Instruction]:
-        """The indices, and updates of one element, if they are computed."""
-        single = math.prod(self.window.values()) == 1
-        read = [self.addressing.indices, *(self.updates if single else ())]
-        return [i for i in dict.fromkeys(read) if any(x.opcode in ELEMENTWISE for x in walk([i], self.e.leaves))]
 
     def _update_blocks(self, around: Sequence[IndexValue], count: int, ahead: Sequence[Instruction]) -> None:
         """Combine the windows of a row of batch positions. ahead: what is computed for a block of them at a time."""
@@ -260,12 +286,6 @@ class Scatter:
         assert isinstance(values, tuple)
         for place, combined in zip(places, values, strict=True):
             store(code, *place, combined)
-
-
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether the window of each update has one position along the steps' dimensions."""
-    a = instruction.attributes
-    return {*partition.dimensions} <= {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
 
 
 def refuse(instruction: Instruction) -> NoReturn:

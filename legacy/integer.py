@@ -107,7 +107,7 @@ def _divides_floats(code: Code, dtype: DType, y: V) -> bool:
     """Whether integers are divided as floats with more bits: exactly, because a quotient that is no integer is 1 / x of
     itself away from one at least. No processor divides vectors of integers; of a constant LLVM makes a product.
     """
-    return dtype.bits <= 32 and not code.by_element and not isinstance(y, ir.Constant)
+    return dtype.bits <= 32 and not code.view.by_element and not isinstance(y, ir.Constant)
 
 
 LESS = 1 - 2.0**-50
@@ -116,15 +116,20 @@ LESS = 1 - 2.0**-50
 
 def _estimates(code: Code, dtype: DType, y: V) -> bool:
     """Whether a processor divides vectors of 64-bit integers sooner by estimates: AVX-512 converts them to floats."""
-    return dtype.bits == 64 and code.vector_bits == 512 and not code.by_element and not isinstance(y, ir.Constant)
+    return (
+        dtype.bits == 64
+        and code.view.vector_bits == 512
+        and not code.view.by_element
+        and not isinstance(y, ir.Constant)
+    )
 
 
 def _takes_products(code: Code, dtype: DType, x: V, y: V) -> bool:
     """Whether a quotient by y is a product of vectors here: LLVM multiplies 64-bit integers by elements for it."""
     return (
         dtype.bits == 64
-        and code.vector_bits >= 256
-        and not code.by_element
+        and code.view.vector_bits >= 256
+        and not code.view.by_element
         and isinstance(y, ir.Constant)
         and integer_constants.takes(x, int(y.constant), dtype.is_signed)
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from llvmlite import ir
+from collections.abc import Callable, Collection, Sequence
 
 from ..hlo.analysis.sorted_parts import part_of_sort
-from ..hlo.analysis.windows import running
+from ..hlo.analysis.windows import running, single_op, taps
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
@@ -16,7 +14,6 @@ from ..planning.plan import KernelRequest
 from .elemental import Elemental, Index
 from .graph import Graph
 from .memory import Pointer, store
-from .pool import is_pool
 from .registers import Register
 
 
@@ -24,15 +21,21 @@ from .registers import Register
 class Leaf:
     """One array that a kernel writes: an element of `instruction` (of its value at `path`, if that is a tuple).
 
-    start: for a part of a sorted row, the first element of the row that is wanted.
+    number: among the kernel's results. argument: the number of the kernel argument that receives it; alignment: what is
+    known of that, in bytes. start: for a part of a sorted row, the first element of the row that is wanted.
     """
 
     instruction: Instruction
     path: ShapeIndex
     shape: Shape
-    pointer: Pointer
+    number: int
+    argument: int
+    alignment: int
     in_place: bool
     start: int = 0
+
+    def pointer(self, e: Elemental) -> Pointer:
+        return Pointer(e.code.function.args[self.argument])
 
     def value(self, e: Elemental, index: Index) -> Register:
         value = e.value(self.instruction, index)
@@ -42,14 +45,21 @@ class Leaf:
         return value
 
     def write(self, e: Elemental, index: Index, value: Register) -> None:
-        store(e.code, self.pointer, self.shape.dtype, index.offset(self.shape), value)
+        store(e.code, self.pointer(e), self.shape.dtype, index.offset(self.shape), value)
 
 
-def result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) -> list[Leaf]:
+def write_all(e: Elemental, leaves: Sequence[Leaf], index: Index) -> None:
+    """Compute all leaves at an index, then store them, because a store may overwrite what another leaf reads."""
+    values = [leaf.value(e, index.within(leaf.shape)) for leaf in leaves]
+    for leaf, value in zip(leaves, values, strict=True):
+        leaf.write(e, index.within(leaf.shape), value)
+
+
+def result_leaves(request: KernelRequest, graph: Graph, metadata: Collection[str]) -> list[Leaf]:
     """One leaf per result of the kernel. If a sort, scatter or windowed reduction has several results, or if the
-    results are slices of a sort, that op is the instruction of all its leaves.
+    results are slices of a sort, that op is the instruction of all its leaves. metadata: as of EmitOptions.
     """
-    leaves = []
+    leaves: list[Leaf] = []
     for (path, shape_), argument in zip(request.instruction.shape.leaves(), request.results, strict=True):
         instruction, rest = graph.root, path
         while rest and instruction.opcode is Op.TUPLE:
@@ -60,9 +70,22 @@ def result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) -
         if part is not None and graph.leaves.keys().isdisjoint((part.sort, *instruction.operands)):
             instruction, start = part.sort, part.start
             rest = (part.number,) if instruction.shape.is_tuple else ()
-        pointer, in_place = Pointer(function.args[argument]), argument in request.operands
-        leaves.append(Leaf(instruction, rest, shape_, pointer, in_place, start))
+        alignment = request.arguments[argument].alignment if "arguments" in metadata else 1
+        place = len(leaves), argument, alignment, argument in request.operands
+        leaves.append(Leaf(instruction, rest, shape_, *place, start))
     return leaves
+
+
+def is_pool(instruction: Instruction) -> bool:
+    """Whether many results can be combined side by side; the order of a window's elements must not matter."""
+    if single_op(instruction) is None or not instruction.operands[0].shape.size:
+        return False
+    fastest = next((instruction.shape.dims[d] for d in instruction.shape.minor_to_major), 1)
+    return fastest >= MINIMUM_POOLED and taps(instruction) > 1
+
+
+MINIMUM_POOLED = 8
+"""The number of results along memory from which on a block of them pays off."""
 
 
 WHOLE: dict[Op, Callable[[Instruction], bool]] = {

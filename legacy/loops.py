@@ -14,22 +14,26 @@ from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
-from ..planning.partition import Partition
+from . import channels
 from .abreast import spread
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .channels import Channels
 from .crossings import Crossing, crossings_of, fastest_dimension
 from .elemental import Elemental, Index
+from .form import Fit, Results, Task, Unfit, form, needs
 from .graph import walk
+from .leaf import Leaf, write_all
+from .linear import is_linear
 from .memory import LINE, Pointer, address, load
-from .ranges import Steps, block_of, blocks, in_order, loops_over
+from .ranges import Steps, block_of, blocks, elements, in_order, loops_over
 from .registers import I32, memory_type
 from .stack import alloca
 from .turn import transposed
+from .view import View
 
 Body: TypeAlias = Callable[[list[IndexValue]], None]
 
-TILE = 64
+TILE_SIDE = 64
 """Elements along each side of a tile: 16 KiB for floats."""
 
 SHORTEST = 8
@@ -79,44 +83,43 @@ STREAMED = 8 << 20
 """Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
 
 
-def nest(
-    e: Elemental,
-    shape: Shape,
-    body: Body,
-    steps: Steps | None = None,
-    across: bool = False,
-    long: bool = False,
-    cheap: bool = False,
-    beside: bool = False,
-) -> None:
-    """Call body(positions) in loops over all elements in memory order, or over those of the steps.
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """unroll: the mode of loops. cut: where the loop over the last dimension, of more than one element, ends, and
+    another one begins; 0 for one loop. around: the mode of the loops around rows, if it is another one.
+    """
+
+    unroll: Unroll = Unroll.FREELY
+    cut: int = 0
+    around: Unroll | None = None
+
+
+def modes_of(
+    view: View, shape: Shape, across: bool = False, long: bool = False, cheap: bool = False, beside: bool = False
+) -> Modes:
+    """The modes of loops over all elements in memory order.
 
     across: whether something is read across that order, and loops are not unrolled: LLVM makes vectors element by
     element then, in each copy. A kernel of 3 × 3 positions took 50 ms to compile. long: whether an element is a long
-    chain of operations. cheap: whether it takes so little code that a row may have two copies. beside: whether it is a
-    reduction of what is beside other elements' in memory.
+    chain of operations. cheap: whether it takes so little code that a row may have two copies, if no step divides it.
+    beside: whether it is a reduction of what is beside other elements' in memory.
     """
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    masks, narrow = e.code.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
+    masks, narrow = view.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
     apart = masks and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
-    whole = fast is not None and (steps is None or fast not in steps.dimensions)
-    cut = SHORTEST if whole and cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
+    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
     around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
+    return Modes(unroll, cut, around)
+
+
+def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None, modes: Modes) -> None:
+    """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
     several = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]  # a row is the last one's
     order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *several]
-    _nest(e, shape.dims, order, [0] * shape.rank, body, unroll, steps, cut, around)
-
-
-def nest_by_element(
-    e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body, steps: Steps | None = None
-) -> None:
-    """The outer shape of devices: body(positions) at each step alone, in memory order, whatever the roots read."""
-    inside = () if steps is None else steps.dimensions
-    with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
-        body(positions)
+    _nest(e, shape.dims, order, [0] * shape.rank, body, modes, steps)
 
 
 def _nest(
@@ -125,14 +128,10 @@ def _nest(
     order: Sequence[int],
     positions: list[IndexValue],
     body: Body,
-    unroll: Unroll = Unroll.FREELY,
+    modes: Modes,
     steps: Steps | None = None,
-    cut: int = 0,
-    around: Unroll | None = None,
 ) -> None:
-    """cut: where the loop over the last dimension, of more than one element, ends, and another one begins; 0 for one
-    loop. around: the mode of the loops around rows, if it is another one.
-    """
+    unroll, cut, around = modes.unroll, modes.cut, modes.around
     loops: list[Loop | Once] = []
     rest = None if steps is None or len(order) < len(dims) else _few_beside(steps, dims, order)
     if steps is not None and rest is not None:
@@ -140,7 +139,7 @@ def _nest(
         for outer, inner in _rows(e.code, steps, [dims[d] for d in steps.dimensions], kind):
             for d, place in zip(steps.dimensions, [*outer, inner], strict=True):
                 positions[d] = place
-            _nest(e, dims, rest, positions, body, unroll)
+            _nest(e, dims, rest, positions, body, Modes(unroll))
         return
     if steps is not None:
         alone = all(d in steps.dimensions or dims[d] == 1 for d in order)
@@ -177,7 +176,7 @@ def _few_beside(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> list
     if len(steps.dimensions) == 1:
         return None
     rest = [d for d in order if dims[d] != 1 and d not in steps.dimensions]
-    few = not rest or (dims[steps.dimensions[-1]] >= TILE and prod(dims[d] for d in rest) <= BESIDE)
+    few = not rest or (dims[steps.dimensions[-1]] >= TILE_SIDE and prod(dims[d] for d in rest) <= BESIDE)
     return rest if few else None
 
 
@@ -206,101 +205,99 @@ def _rows(
     rows.close()
 
 
-def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
+def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
-    found = (c for root in roots for c in crossings_of(e, root, TILE * TILE) if c.across != fast and fast in c.roles)
+    found = (
+        c
+        for root in roots
+        for c in crossings_of(view, root, TILE_SIDE * TILE_SIDE)
+        if c.across != fast and fast in c.roles
+    )
     crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
     return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
 
 
-def takes_steps(e: Elemental, roots: Sequence[Instruction], shape: Shape, partition: Partition) -> bool:
-    """Whether `nest_for` can compute some of the steps: tiles can if the steps' last dimension is their height, or none
-    is a side of theirs.
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """across: the dimension across which leaves are read; fast: that of neighbours in the result. staged: what is
+    copied to the stack. lines: whether what is written is one of these, moved; streams: whether its lines go past the
+    caches. inside: the dimension along which rows of one block follow each other. block: rows of a tile in steps.
     """
-    found = tile_of(e, roots, shape)
-    if found is None:
-        return True
-    across, fast, _ = found
-    if across not in partition.dimensions:
-        return fast not in partition.dimensions
-    return partition.dimensions[-1] == across and block_of(partition, shape.dims[across], TILE) is not None
+
+    across: int
+    fast: int
+    staged: tuple[Crossing, ...]
+    lines: bool
+    streams: bool
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    block: int | None
 
 
-def nest_for(
-    e: Elemental,
-    roots: Sequence[Instruction],
-    shape: Shape,
-    body: Body,
-    steps: Steps | None = None,
-    alone: Pointer | None = None,
-) -> None:
-    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`.
-
-    alone: the array that `body` writes, if it is the only one.
-    """
-    found = tile_of(e, roots, shape)
-    planes = Channels.of(e, roots[0], shape) if alone is not None and _moves(e, roots[0]) else None
-    if planes is not None and alone is not None and planes.takes(steps):
-        planes.emit(e, shape, alone, steps)
-        return
-    if found is None:
-        nest(e, shape, body, steps, _many_across(e, roots, shape), False, _are_cheap(e, roots), _are_beside(e, roots))
-        return
-    across, fast, crossings = found
-    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None) -> None:
+    """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
+    shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
     staged = [
-        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE * TILE)))
-        for c in exact.values()
-        if _lanes(e.code, c.leaf.shape) >= 4
+        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE_SIDE * TILE_SIDE))) for c in tiles.staged
     ]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
-    if alone is not None and len(staged) == 1 and _moves(e, roots[0]):
-        lines = Lines(e.code, alone, shape, staged[0].tile, _may_stream(alone, shape, fast))
-    order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
-    numbered = () if steps is None else steps.dimensions
-    inside: list[int] = []  # the dimension along which rows of one block follow each other
-    if lines is not None and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
-        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(e.code, shape)) else []
+    if tiles.lines:
+        lines = Lines(e.code, results.first.pointer(e), shape, staged[0].tile, tiles.streams)
+    inside = tiles.inside
 
     def rows(_: list[IndexValue], first: IndexValue = 0, size: int = shape.dims[across]) -> None:
-        for start, end, height in parts(size, TURNS if inside else TILE):
+        for start, end, height in parts(size, TURNS if inside else TILE_SIDE):
             if not inside:
                 columns((start, end, height), first, [])
                 continue
             loop = e.code.loop(end - start, start=start, step=height)
             top = e.code.add(first, loop.index)
-            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top))
+            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
             loop.close()
 
     def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
-        for width in parts(shape.dims[fast], TILE):
+        for width in parts(shape.dims[fast], TILE_SIDE):
             _tiles(e, positions, (across, fast), height, width, staged, body, lines, top)
 
-    outside = [d for d in order if d not in inside]
-    if steps is None or across not in numbered:
-        _nest(e, shape.dims, outside, positions, rows, steps=steps)
+    if steps is None or tiles.block is None:
+        _nest(e, shape.dims, tiles.outside, positions, rows, Modes(), steps)
         return
-    block = block_of(steps.partition, shape.dims[across], TILE)
-    assert block is not None
-    outside = [d for d in outside if d not in numbered]
-    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in numbered], block):
+    numbered = steps.dimensions
+    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in numbered], tiles.block):
         for d, place in zip(numbered, outer, strict=False):
             positions[d] = place
-        _nest(e, shape.dims, outside, positions, partial(rows, first=first, size=size))
+        _nest(e, shape.dims, tiles.outside, positions, partial(rows, first=first, size=size), Modes())
 
 
-def _are_cheap(e: Elemental, roots: Sequence[Instruction]) -> bool:
-    found = list(walk(roots, e.leaves))
+def writes(e: Elemental, results: Results) -> Body:
+    """What computes all results at a position, and stores them."""
+    return lambda positions: write_all(e, results.leaves, Index.at(e.code, results.shape, positions))
+
+
+def emit_linear(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
+    with elements(e.code, steps, results.shape.size) as place:
+        write_all(e, results.leaves, Index.flat(e.code, results.shape, place))
+
+
+def emit_elements(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
+    """The outer shape of devices: each step alone, in memory order, whatever the roots read."""
+    shape, inside = results.shape, () if steps is None else steps.dimensions
+    with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
+        writes(e, results)(positions)
+
+
+def _are_cheap(view: View, roots: Sequence[Instruction]) -> bool:
+    found = list(walk(roots, view.leaves))
     return len(found) <= CHEAP and not any(i.opcode in EXPENSIVE or i.called() for i in found)
 
 
-def _are_beside(e: Elemental, roots: Sequence[Instruction]) -> bool:
+def _are_beside(view: View, roots: Sequence[Instruction]) -> bool:
     """Whether a reduction keeps the dimension along which its operand is contiguous, and LLVM unrolls it. With a short
     row of such results unrolled, too, it would gather elements of several rows, though the row itself is a vector.
     """
-    return any(_is_beside(i) for i in walk(roots, e.leaves) if i.opcode is Op.REDUCE)
+    return any(_is_beside(i) for i in walk(roots, view.leaves) if i.opcode is Op.REDUCE)
 
 
 def _is_beside(reduction: Instruction) -> bool:
@@ -312,11 +309,11 @@ def _is_beside(reduction: Instruction) -> bool:
     return not best or source.dims[fast] > GATHERED.start  # vectors of three are not worth the many comparisons
 
 
-def _many_across(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> bool:
+def _many_across(view: View, roots: Sequence[Instruction], shape: Shape) -> bool:
     """Whether something is read across the order of memory in loops that LLVM would copy many times."""
     fast = fastest_dimension(shape)
     copies = prod(n for d, n in enumerate(shape.dims) if d != fast and n < SHORT)
-    return copies > COPIES and any(c.across != fast for root in roots for c in crossings_of(e, root, 1))
+    return copies > COPIES and any(c.across != fast for root in roots for c in crossings_of(view, root, 1))
 
 
 # Tiles --------------------------------------------------------------------------------------------------------------
@@ -379,7 +376,7 @@ def _tiles(
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A crossing whose part of a tile is copied to the stack; at most TILE × TILE elements."""
+    """A crossing whose part of a tile is copied to the stack; at most TILE_SIDE × TILE_SIDE elements."""
 
     crossing: Crossing
     tile: Pointer
@@ -426,26 +423,26 @@ class Lines:
             stored.set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
 
 
-def _moves(e: Elemental, root: Instruction) -> bool:
+def _moves(view: View, root: Instruction) -> bool:
     """Whether the root is a leaf with its dimensions in another order."""
-    while root not in e.leaves and root.opcode in (Op.TRANSPOSE, Op.COPY):
+    while root not in view.leaves and root.opcode in (Op.TRANSPOSE, Op.COPY):
         root = root.operands[0]
-    return root in e.leaves
+    return root in view.leaves
 
 
-def _may_stream(result: Pointer, shape: Shape, fast: int) -> bool:
+def _may_stream(leaf: Leaf, fast: int) -> bool:
     """Whether a result is large, and every tile in it begins with a line."""
+    shape, aligned = leaf.shape, leaf.alignment % LINE == 0
     others = (shape.strides[d] for d in range(shape.rank) if d != fast and shape.dims[d] != 1)
-    aligned = (result.value.attributes.align or 1) % LINE == 0
     return aligned and shape.bytes >= STREAMED and all(s * shape.dtype.bytes % LINE == 0 for s in others)
 
 
-def _lanes(code: Code, shape: Shape) -> int:
+def _lanes(view: View, shape: Shape) -> int:
     """The side of the blocks that are transposed in registers. Above 8, rows that lie a power of two apart are more
     lines than a set of the nearest cache holds, which narrow elements make up for.
     """
     most = 16 if shape.dtype.bytes <= NARROW else 8
-    return 0 if shape.dtype.is_complex else min(most, code.vector_bits // max(32, 8 * shape.dtype.bytes))
+    return 0 if shape.dtype.is_complex else min(most, view.vector_bits // max(32, 8 * shape.dtype.bytes))
 
 
 def _turn(
@@ -463,8 +460,8 @@ def _turn(
     straight: where the rows are written instead of the tile, block after block along them: whole lines if vectors are.
     """
     code, c, leaf = e.code, s.crossing, s.crossing.leaf
-    dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
-    if straight is not None and code.vector_bits >= 8 * LINE:
+    dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
+    if straight is not None and code.view.vector_bits >= 8 * LINE:
         lanes = max(lanes, LINE // dtype.bytes if dtype.bytes > NARROW else 0)
     while lanes > max(LEAST_SIDE, min(height, width)):
         lanes //= 2
@@ -491,3 +488,82 @@ def _turn(
     for loop in (rows, columns) if straight is None else (columns, rows):
         loop.close()
     return True
+
+
+@form("nest/empty", lambda e, results, parameters, steps: None)
+def empty(task: Task) -> Fit:
+    """Results without elements: nothing is written."""
+    needs(task.results.shape.size == 0, f"{task.results.shape.size} elements")
+    return Fit()
+
+
+@form("nest/linear", emit_linear)
+def linear(task: Task) -> Fit:
+    """All is read in the memory order of the results: one loop."""
+    for root in task.results.roots:
+        needs(is_linear(root, task.view.leaves), f"{root.name} reads an array in another order than that of memory")
+    return Fit()
+
+
+@form("nest/elements", emit_elements)
+def by_element(task: Task) -> Fit:
+    """Devices: a loop nest in memory order, an item a step."""
+    needs(task.view.by_element, "for a processor")
+    return Fit()
+
+
+@form(
+    "nest/channels",
+    lambda e, results, found, steps: found.emit(e, results.first, steps),
+    channels,
+    MAXIMUM_CHANNELS="channels",
+    MINIMUM_ELEMENTS="elements of the result",
+)
+def channels_apart(task: Task) -> Fit:
+    """Pixels of a few channels that become planes: lanes are chosen from whole vectors."""
+    results = task.results
+    needs(results.alone and _moves(task.view, results.root), "more is computed than one array that is moved")
+    found = Channels.of(task.view, results.root, results.shape)
+    around = {d for d, _ in found.outer}
+    needs({*task.numbered} <= around, f"steps number {task.numbered}, pixels or channels among them")
+    return Fit(found)
+
+
+@form("nest/tiles", emit_tiles, TILE_SIDE="elements along a side")
+def tiled(task: Task) -> Fit:
+    """Arrays read across the order of memory: tiles of two dimensions, transposed in registers.
+
+    Tiles can compute some of the steps if the steps' last dimension is their height, or none is a side of theirs.
+    """
+    view, results, partition, numbered = task.view, task.results, task.partition, task.numbered
+    shape, found = results.shape, tile_of(view, results.roots, results.shape)
+    if found is None:
+        raise Unfit(
+            f"nothing of {TILE_SIDE * TILE_SIDE} elements is read across at least 8 rows of at least 8 elements"
+        )
+    across, fast, crossings = found
+    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
+    lines = results.alone and len(staged) == 1 and _moves(view, results.root)
+    order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
+    inside: list[int] = []
+    if lines and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
+        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(view, shape)) else []
+    in_steps, block = fast not in numbered, None
+    if partition is not None and across in numbered:
+        block = block_of(partition, shape.dims[across], TILE_SIDE)
+        in_steps = numbered[-1] == across and block is not None
+    outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
+    streams = lines and _may_stream(results.first, fast)
+    return Fit(Tiles(across, fast, staged, lines, streams, tuple(inside), outside, block), in_steps)
+
+
+@form("nest/plain", lambda e, results, modes, steps: nest(e, results.shape, writes(e, results), steps, modes))
+def plain(task: Task) -> Fit:
+    """Anything else: loops in memory order, and each element by the rules of its operations."""
+    view, roots, shape = task.view, task.results.roots, task.results.shape
+    across, whole = _many_across(view, roots, shape), fastest_dimension(shape) not in task.numbered
+    return Fit(modes_of(view, shape, across, False, whole and _are_cheap(view, roots), _are_beside(view, roots)))
+
+
+FORMS = (linear, by_element, channels_apart, tiled, plain)

@@ -132,7 +132,7 @@ def _split(r: Real, x: V) -> tuple[V, V]:
     """(n, f) with x = 2^n · (1 + f) and 1 + f from √½ to √2, for positive finite x; subnormals in strict mode only."""
     b = r.code.b
     normal, more = x, None
-    if r.code.strict:
+    if r.code.view.strict:
         small = r.lt(x, r.tiny)
         normal = r.select(small, r.mul(x, r.c(2.0**24)), x)
         more = r.select(small, r.i(-24), r.i(0))
@@ -236,7 +236,7 @@ def power(r: Real, x: V, y: V) -> V:
     b = r.code.b
     a = r.abs(x)
     n, f = _split(r, a)
-    n = r.select(r.eq(a, 0.0) if r.code.strict else r.lt(a, r.tiny), r.c(-math.inf), n)
+    n = r.select(r.eq(a, 0.0) if r.code.view.strict else r.lt(a, r.tiny), r.c(-math.inf), n)
     n = r.select(r.lt(a, math.inf), n, a)  # the logarithm of an infinity or a NaN is itself
     magnitude = b.fptrunc(_power_of_two(Real(r.code, 64), r.wider(n), r.wider(f), r.wider(y)), r.type)
     half = r.mul(y, r.c(0.5))
@@ -245,7 +245,7 @@ def power(r: Real, x: V, y: V) -> V:
     result = r.select(is_odd, r.copysign(magnitude, x), magnitude)
     one = r.either(r.eq(y, 0.0), r.either(r.eq(x, 1.0), r.both(r.eq(x, -1.0), r.is_infinite(y))))
     result = r.select(one, r.c(1.0), result)
-    below = r.both(r.lt(x, 0.0) if r.code.strict else r.compare("<=", x, r.c(-r.tiny)), r.gt(x, -math.inf))
+    below = r.both(r.lt(x, 0.0) if r.code.view.strict else r.compare("<=", x, r.c(-r.tiny)), r.gt(x, -math.inf))
     exponent = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
     subnormal = b.icmp_unsigned("<", b.sub(exponent, r.i(1)), r.i(0x7FFFFF))
     negative = b.icmp_unsigned("<", b.sub(r.to_bits(x), r.i(0x80000001)), r.i(0x7F800000))  # but not -0 and not NaN

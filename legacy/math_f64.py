@@ -145,7 +145,7 @@ def log(r: Real, x: V) -> V:
 
 def _split_normal(r: Real, x: V) -> tuple[V, V | None]:
     """x and no exponent. In strict mode: x with subnormals scaled to normal numbers, and the extra exponent."""
-    if not r.code.strict:
+    if not r.code.view.strict:
         return x, None
     small = r.lt(x, r.tiny)
     shift = r.mantissa + 1
@@ -156,7 +156,7 @@ def log_corners(r: Real, x: V, result: V) -> V:
     """log at NaN, negative numbers, infinity and zero; unless strict, subnormals count as zero."""
     result = r.select(r.eq(x, math.inf), x, result)
     result = r.select(r.not_ge(x, 0.0), r.c(math.nan), result)
-    zero = r.eq(x, 0.0) if r.code.strict else r.lt(r.abs(x), r.tiny)
+    zero = r.eq(x, 0.0) if r.code.view.strict else r.lt(r.abs(x), r.tiny)
     return r.select(zero, r.c(-math.inf), result)
 
 
@@ -324,9 +324,9 @@ def power(r: Real, x: V, y: V) -> V:
 
     It is libm's where a fused operation would be a call, and where subnormals count.
     """
-    if r.code.strict:
+    if r.code.view.strict:
         return r.libm("pow", x, y)
-    if r.code.fma:
+    if r.code.view.fma:
         return power_f64.power(r, x, y)
     b = r.code.b
     magnitude = b.sub(b.and_(r.to_bits(y), r.i((1 << 63) - 1)), r.i(1))

@@ -11,11 +11,12 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..hlo.shapes import Shape
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
-from .memory import LINE, Pointer, address
+from .leaf import Leaf
+from .memory import LINE, address
 from .registers import I32, memory_type
+from .view import View
 
 LARGEST_KEPT = 16 << 20
 """Bytes of a result up to which it is written through the caches."""
@@ -35,59 +36,57 @@ Follow = Callable[[Instruction, Sequence[int]], tuple[Instruction, list[int]] | 
 
 @dataclass(frozen=True, slots=True)
 class MovedRows:
-    """Writes a result whose elements are those of `root`. follow: of ops that keep neighbours neighbours."""
+    """Whole lines of the rows of a region. source: the array in memory; there: where the region's first element lies in
+    it; corner: where in the result. count: elements of a line; whole: of a row's lines.
+    """
 
-    e: Elemental
-    root: Instruction
-    result: Pointer
-    shape: Shape
-    follow: Follow
+    source: Instruction
+    there: tuple[int, ...]
+    corner: tuple[int, ...]
+    count: int
+    whole: int
 
-    def write(self, positions: Sequence[IndexValue], fast: int, region: Sequence[tuple[int, int]]) -> int:
-        """Write the whole lines of the rows of a region, at these positions along other dimensions. Returns how many
-        elements of a row they are: none, if its elements are computed, or lie otherwise.
+    @staticmethod
+    def of(view: View, leaf: Leaf, region: Sequence[tuple[int, int]], follow: Follow) -> MovedRows | None:
+        """None if elements of the region are computed, or lie otherwise, or are few. follow: of ops that keep
+        neighbours neighbours.
         """
-        code, shape, (low, high) = self.e.code, self.shape, region[fast]
-        count = LINE // shape.dtype.bytes
+        shape, fast = leaf.shape, leaf.shape.minor_to_major[0]
+        (low, high), count = region[fast], LINE // shape.dtype.bytes
         whole = (high - low) // count * count
         strides = [s for d, s in enumerate(shape.strides) if d != fast and shape.dims[d] != 1]
-        lines = low % count == 0 and all(s % count == 0 for s in strides)
-        aligned = (self.result.value.attributes.align or 1) % LINE == 0
-        if shape.dtype.is_complex or shape.bytes < LARGEST_KEPT or whole < SHORTEST * count or not (lines and aligned):
-            return 0
-        corner = [bounds[0] for bounds in region]
-        found = self._source(corner)
-        if found is None:
-            return 0
-        leaf, there = found
-        if leaf.shape.strides[fast] != 1 or leaf.shape.bytes < MANY:
-            return 0
-        many = whole - whole % (TOGETHER * count)
-        for first, end, step in ((low, low + many, TOGETHER * count), (low + many, low + whole, count)):
+        lines = low % count == 0 and all(s % count == 0 for s in strides) and leaf.alignment % LINE == 0
+        if shape.dtype.is_complex or shape.bytes < LARGEST_KEPT or whole < SHORTEST * count or not lines:
+            return None
+        corner = tuple(bounds[0] for bounds in region)
+        found: tuple[Instruction, list[int]] | None = leaf.instruction, list(corner)
+        while found is not None and found[0] not in view.leaves:
+            found = follow(*found)
+        if found is None or found[0].opcode is Op.CONSTANT or found[0].shape.dtype is not shape.dtype:
+            return None
+        source, there = found
+        large = source.shape.strides[fast] == 1 and source.shape.bytes >= MANY
+        return MovedRows(source, tuple(there), corner, count, whole) if large else None
+
+    def write(self, e: Elemental, leaf: Leaf, positions: Sequence[IndexValue]) -> None:
+        """Write them, at these positions along other dimensions."""
+        code, count, fast = e.code, self.count, leaf.shape.minor_to_major[0]
+        low, many = self.corner[fast], self.whole - self.whole % (TOGETHER * count)
+        for first, end, step in ((low, low + many, TOGETHER * count), (low + many, low + self.whole, count)):
             if first == end:
                 continue
             loop = code.loop(end - first, start=first, step=step, unroll=Unroll.NEVER)
             for k in range(0, step, count):
                 here = [code.add(loop.index, k) if d == fast else p for d, p in enumerate(positions)]
-                moved = [code.add(p, t - c) for p, t, c in zip(here, there, corner, strict=True)]
-                self._line(leaf, moved, here, count)
+                moved = [code.add(p, t - c) for p, t, c in zip(here, self.there, self.corner, strict=True)]
+                self._line(e, leaf, moved, here)
             loop.close()
-        return whole
 
-    def _line(self, leaf: Instruction, moved: Sequence[IndexValue], here: Sequence[IndexValue], count: int) -> None:
-        """Move a line: `count` elements from a position of a leaf to one of the result."""
-        code, dtype = self.e.code, self.shape.dtype
-        offset = code.value(Index.at(code, leaf.shape, moved).offset(leaf.shape))
-        source = address(code, self.e.leaves[leaf], dtype, offset)
+    def _line(self, e: Elemental, leaf: Leaf, moved: Sequence[IndexValue], here: Sequence[IndexValue]) -> None:
+        """Move a line from a position of the source to one of the result."""
+        code, shape, dtype, count = e.code, leaf.shape, leaf.shape.dtype, self.count
+        offset = code.value(Index.at(code, self.source.shape, moved).offset(self.source.shape))
+        source = address(code, e.leaves[self.source], dtype, offset)
         line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=dtype.bytes)
-        target = address(code, self.result, dtype, code.weighted_sum(here, self.shape.strides))
+        target = address(code, leaf.pointer(e), dtype, code.weighted_sum(here, shape.strides))
         code.b.store(line, target, align=LINE).set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
-
-    def _source(self, at: Sequence[int]) -> tuple[Instruction, list[int]] | None:
-        """The array in memory that holds the element at a position, and where."""
-        found: tuple[Instruction, list[int]] | None = self.root, list(at)
-        while found is not None and found[0] not in self.e.leaves:
-            found = self.follow(*found)
-        if found is None or found[0].opcode is Op.CONSTANT or found[0].shape.dtype is not self.shape.dtype:
-            return None
-        return found

@@ -10,12 +10,13 @@ from typing import Protocol
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
-from .along import Along
+from .along import Along, Reduced
 from .builder import Code, Unroll
-from .elemental import Elemental, Index
+from .elemental import Index
 from .linear import is_linear
 from .narrow import NARROW
 from .registers import Register
+from .view import View
 
 IDEMPOTENT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR})
 
@@ -46,27 +47,27 @@ class Chain(Protocol):
     def merge(self, first: Sequence[Register], second: Sequence[Register], /) -> list[Register]: ...
 
 
-def piece_of(e: Elemental, operand: Instruction, op: Op, along: Along) -> int | None:
+def piece_of(view: View, operand: Instruction, op: Op, along: Reduced) -> int | None:
     """Elements of a piece of a row, if a reduction by `op` should be in pieces."""
     size, dtype = along.sizes[-1] if along.dense else 0, operand.shape.dtype
-    if size < FEWEST or op not in IDEMPOTENT or dtype.is_complex or e.code.by_element or not _is_cheap(e, operand):
+    if size < FEWEST or op not in IDEMPOTENT or dtype.is_complex or view.by_element or not _is_cheap(view, operand):
         return None
     piece = min(PIECE // (4 if dtype in NARROW else dtype.bytes), 1 << (size.bit_length() - 1))
     joined = len(along.sizes) < len(along.order) and not dtype.is_float
     return piece if size % piece or len(along.sizes) > 1 or joined else None
 
 
-def _is_cheap(e: Elemental, operand: Instruction) -> bool:
+def _is_cheap(view: View, operand: Instruction) -> bool:
     """Whether an element takes few operations on what is in memory in the same order."""
-    if not is_linear(operand, e.leaves):
+    if not is_linear(operand, view.leaves):
         return False
     found = {operand}
     for instruction in (waiting := [operand]):
-        if instruction not in e.leaves:
+        if instruction not in view.leaves:
             new = {x for x in instruction.operands if x.shape.size != 1} - found
             found |= new
             waiting.extend(new)
-    made = [x for x in waiting if x not in e.leaves]
+    made = [x for x in waiting if x not in view.leaves]
     return len(made) <= CHEAP and not any(x.opcode in EXPENSIVE for x in made)
 
 

@@ -12,20 +12,21 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from ..planning.partition import Partition
 from .builder import IndexValue, Unroll
 from .crossings import fastest_dimension
 from .elemental import Elemental
+from .form import Fit, Task, at_least, at_most, form, needs
 from .leaf import Leaf
 from .memory import Pointer, store
 from .ranges import Steps
 from .registers import I32, poison
 from .stack import alloca
+from .view import View
 
-LONGEST = 16
+MAXIMUM_LENGTH = 16
 """Elements of a row of the result: of as many vectors, at most, a loop has code."""
 
-ENOUGH = 1 << 12
+MINIMUM_ELEMENTS = 1 << 12
 """Elements of a result from which on the loop pays."""
 
 UNIT = 8
@@ -40,7 +41,7 @@ bytes only.
 @dataclass(frozen=True, slots=True)
 class PaddedRows:
     """rows: their number; before, low, after: lanes of a row of the operand, of what is put before them, of a row of
-    the result. each: lanes of an element.
+    the result. each: lanes of an element. lanes: of a vector.
     """
 
     operand: Instruction
@@ -50,37 +51,41 @@ class PaddedRows:
     low: int
     after: int
     each: int
+    lanes: int
 
     @staticmethod
-    def of(e: Elemental, leaf: Leaf) -> PaddedRows | None:
-        """Those of a result; None if it is none, or rows are long or few."""
-        pad, shape, code = leaf.instruction, leaf.shape, e.code
-        if pad.opcode is not Op.PAD or leaf.path or leaf.in_place or code.by_element or shape.size < ENOUGH:
-            return None
+    def of(view: View, leaf: Leaf) -> PaddedRows:
+        """Those of a result. Raises Unfit if it is none, or rows are long or few."""
+        pad, shape = leaf.instruction, leaf.shape
+        needs(not leaf.path and not leaf.in_place, "the result is written in place")
+        at_least(shape.size, MINIMUM_ELEMENTS, "elements")
         operand, dtype, fast = pad.operands[0], shape.dtype, fastest_dimension(shape)
-        if operand not in e.leaves or dtype is DType.PRED or dtype.bits < 8 or fast is None:
-            return None
-        padding = pad.attributes["padding"]
-        beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
+        needs(operand in view.leaves, "the operand is computed")
+        needs(dtype is not DType.PRED and dtype.bits >= 8, f"elements of {dtype.value}")
+        assert fast is not None
+        padding, length = pad.attributes["padding"], shape.dims[fast]
         here, size = padding[fast], operand.shape.dims[fast]
-        longer = min(here.low, here.high) >= 0 and here.interior == 0 and shape.dims[fast] <= LONGEST and size > 0
-        doubles = _is_power(size) and _is_power(shape.dims[fast]) and code.vector_bits < MASKING
-        if doubles and not dtype.is_complex:  # LLVM makes vectors of these, of processors without masks, too
-            return None
-        if beside or not longer or operand.shape.minor_to_major != shape.minor_to_major:
-            return None
-        each, rows = max(1, dtype.bytes // UNIT), shape.size // shape.dims[fast]
-        before, low, after = (n * each for n in (size, here.low, shape.dims[fast]))
-        return PaddedRows(operand, pad.operands[1], rows, before, low, after, each)
+        at_most(length, MAXIMUM_LENGTH, "elements of a row")
+        doubles = _is_power(size) and _is_power(length) and view.vector_bits < MASKING and not dtype.is_complex
+        needs(not doubles, f"{size} elements become {length}: LLVM makes vectors of powers of two without masks, too")
+        beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
+        longer = min(here.low, here.high) >= 0 and here.interior == 0 and size > 0
+        needs(longer and not beside, "more than the ends of rows is padded")
+        needs(operand.shape.minor_to_major == shape.minor_to_major, "rows lie in another order")
+        each, rows = max(1, dtype.bytes // UNIT), shape.size // length
+        before, low, after = (n * each for n in (size, here.low, length))
+        unit = min(dtype.bytes, UNIT)
+        narrow = unit <= NARROW and view.vector_bits < MASKING
+        lanes = (SHORT_VECTOR if narrow else max(view.vector_bits, 128) // 8) // unit
+        return PaddedRows(operand, pad.operands[1], rows, before, low, after, each, lanes)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         code, dtype = e.code, leaf.shape.dtype
         unit = min(dtype.bytes, UNIT)
         element = ir.IntType(8 * unit)
-        narrow = unit <= NARROW and code.vector_bits < MASKING
-        lanes = (SHORT_VECTOR if narrow else max(code.vector_bits, 128) // 8) // unit
+        lanes = self.lanes
         fillers = self._fillers(e, dtype, element)
-        source, target = e.leaves[self.operand].value, leaf.pointer.value
+        source, target = e.leaves[self.operand].value, leaf.pointer(e).value
         each = 0 if steps is None else self.rows // steps.partition.extent
         begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
         end: IndexValue = self.rows if steps is None else code.multiply(steps.end, each)
@@ -144,8 +149,29 @@ def _is_power(count: int) -> bool:
     return count & (count - 1) == 0
 
 
-def takes_steps(leaf: Leaf, partition: Partition) -> bool:
+def in_whole_rows(task: Task) -> bool:
     """Whether steps are of whole rows that follow each other: they number the slowest dimensions."""
-    live = [d for d in reversed(leaf.shape.minor_to_major) if leaf.shape.dims[d] != 1]
-    numbered = [d for d in partition.dimensions if leaf.shape.dims[d] != 1]
-    return numbered == live[: len(numbered)] and len(numbered) < len(live)
+    shape = task.results.shape
+    live = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+    numbered = [d for d in task.numbered if shape.dims[d] != 1]
+    return task.partition is None or (numbered == live[: len(numbered)] and len(numbered) < len(live))
+
+
+def must_be_only(task: Task, op: Op) -> None:
+    """Raises Unfit if a result is not written piece by piece. op: the root's."""
+    results = task.results
+    only = results.alone and results.root.opcode is op and results.root not in task.view.leaves
+    needs(only, f"no {op.value} is the only result")
+    needs(not task.view.by_element, "for a device")
+
+
+@form(
+    "padded/rows",
+    lambda e, results, given, steps: given.emit(e, results.first, steps),
+    MAXIMUM_LENGTH="elements of a row of the result",
+    MINIMUM_ELEMENTS="elements of the result",
+)
+def rows(task: Task) -> Fit:
+    """Short rows that become longer, as pixels that get a channel: whole vectors, of chosen lanes."""
+    must_be_only(task, Op.PAD)
+    return Fit(PaddedRows.of(task.view, task.results.first), in_whole_rows(task))

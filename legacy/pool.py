@@ -4,50 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..hlo.analysis.windows import single_op, taps
+from ..hlo.analysis.windows import single_op
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.shapes import Shape
 from . import half
-from .builder import Code, IndexValue, Unroll, over_columns
+from .builder import IndexValue, Unroll, over_columns
 from .elemental import Elemental, Index
-from .memory import Pointer, store
-from .pool_phases import PhasedPool, by_phases
+from .form import Results
+from .memory import store
+from .pool_phases import PhasedPool
 from .ranges import Steps, column_blocks
 from .reduce_window import BLOCK, axes_of, combine, open_rows
 from .stack import StackArray
+from .view import View
 
 
-def is_pool(instruction: Instruction) -> bool:
-    """Whether many results can be combined side by side; the order of a window's elements must not matter."""
-    if single_op(instruction) is None or not instruction.operands[0].shape.size:
-        return False
-    fastest = next((instruction.shape.dims[d] for d in instruction.shape.minor_to_major), 1)
-    return fastest >= LEAST and taps(instruction) > 1
-
-
-LEAST = 8
-"""The number of results along memory from which on a block of them pays off."""
-
-
-def emit_pool(
-    e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]], steps: Steps | None = None
-) -> None:
-    """Compute a block of results at a time on the stack: loops over window positions outside, over results inside."""
-    code, ((pointer, shape),) = e.code, results
+def emit_phases(e: Elemental, results: Results, parameters: None, steps: Steps | None = None) -> None:
+    """Compute a block of results at a time: first over the other dimensions, then along memory."""
+    code, instruction, shape, pointer = e.code, results.root, results.shape, results.first.pointer(e)
     init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
     *outer, column = reversed(shape.minor_to_major)
-    inside, key = () if steps is None else steps.dimensions, _keys(code, instruction)
-    phased = PhasedPool(e, instruction, init, min(BLOCK, shape.dims[column])) if by_phases(instruction) else None
+    inside = () if steps is None else steps.dimensions
+    phased = PhasedPool(e, instruction, init, min(BLOCK, shape.dims[column]))
     for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
-        if phased is not None:
-            phased.block(positions, start, width, pointer)
-            continue
+        phased.block(positions, start, width, pointer)
+
+
+def emit_pool(e: Elemental, results: Results, key: Op | None, steps: Steps | None = None) -> None:
+    """Compute a block of results at a time on the stack: loops over window positions outside, over results inside.
+
+    key: the operation, if a block has the keys of its results, which are integers.
+    """
+    code, instruction, shape, pointer = e.code, results.root, results.shape, results.first.pointer(e)
+    init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
+    *outer, column = reversed(shape.minor_to_major)
+    inside = () if steps is None else steps.dimensions
+    for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
         first = init if key is None else half.key_of(code, key, init)
         stack = StackArray(code, first, width)
         stack.fill(width, first)
-        _pool_block(e, instruction, positions, column, start, stack, width)
+        _pool_block(e, instruction, positions, key, start, stack, width)
         each = code.loop(width, unroll=_unroll(instruction, width))
         positions[column] = code.add(start, each.index)
         found = stack.read(each.index)
@@ -56,10 +53,10 @@ def emit_pool(
         each.close()
 
 
-def _keys(code: Code, instruction: Instruction) -> Op | None:
+def key_of(view: View, instruction: Instruction) -> Op | None:
     """The operation, if it compares f16: then a block has the keys of its results, which are integers."""
     op, dtype = single_op(instruction), instruction.operands[0].shape.dtype
-    return op if op in (Op.MAXIMUM, Op.MINIMUM) and dtype is DType.F16 and not code.by_element else None
+    return op if op in (Op.MAXIMUM, Op.MINIMUM) and dtype is DType.F16 and not view.by_element else None
 
 
 def _unroll(instruction: Instruction, width: int) -> Unroll:
@@ -74,13 +71,14 @@ def _pool_block(
     e: Elemental,
     instruction: Instruction,
     positions: Sequence[IndexValue],
-    column: int,
+    key: Op | None,
     start: IndexValue,
     stack: StackArray,
     width: int,
 ) -> None:
     """Combine all elements in the windows of `width` results into their values on the stack."""
     code, source, axes = e.code, instruction.operands[0], axes_of(instruction)
+    column = instruction.shape.minor_to_major[0]
     loops, places = open_rows(code, axes, column, positions)
     axis = axes[column]
     tap = code.loop(axis.window)
@@ -88,7 +86,7 @@ def _pool_block(
     each = code.range(*block, unroll=_unroll(instruction, width))
     places[column] = axis.place(code, each.index, tap.index)
     value = e.value(source, Index.at(code, source.shape, places))
-    slot, key = code.subtract(each.index, start), _keys(code, instruction)
+    slot = code.subtract(each.index, start)
     if key is None:
         stack.write(slot, combine(e, instruction, [stack.read(slot)], [value])[0])
     else:

@@ -16,33 +16,31 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from .builder import IndexValue, over_columns
 from .elemental import Elemental, Index
+from .form import at_most, between, needs
 from .memory import Pointer, store
 from .reduce_window import axes_of, combine, open_rows
 from .registers import Register, flatten, unflatten
 from .stack import StackArray
 from .windows import Axis
 
-STRIDE = 4
+MAXIMUM_STRIDE = 4
 """Largest stride: LLVM joins loads that are so far apart into whole vectors."""
 
-WINDOW = 16
+MAXIMUM_WINDOW = 16
 """Most window positions along memory, which are unrolled."""
 
 _REPEATABLE = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
 """What combines a value with itself without a change."""
 
 
-def by_phases(instruction: Instruction) -> bool:
-    """Whether `PhasedPool` takes a pool of one operand."""
-    axes, column = axes_of(instruction), instruction.shape.minor_to_major[0]
-    axis = axes[column]
-    dense = (axis.holes, axis.dilation) == (1, 1) and axis.stride <= axis.window
-    return (
-        dense
-        and 1 < axis.window <= WINDOW
-        and axis.stride <= STRIDE
-        and single_op(instruction) in (*_REPEATABLE, Op.ADD)
-    )
+def must_have_phases(instruction: Instruction) -> None:
+    """Raises Unfit if `PhasedPool` does not take a pool of one operand."""
+    axis = axes_of(instruction)[instruction.shape.minor_to_major[0]]
+    op = single_op(instruction)
+    needs((axis.holes, axis.dilation) == (1, 1), "windows or the input have holes along memory")
+    at_most(axis.stride, min(axis.window, MAXIMUM_STRIDE), "elements between windows along memory")
+    between(axis.window, 2, MAXIMUM_WINDOW, "elements of a window along memory")
+    needs(op in (*_REPEATABLE, Op.ADD), f"windows are combined by {op.value if op else 'several operations'}")
 
 
 class PhasedPool:

@@ -94,9 +94,9 @@ def blocks(
         loop.close()
 
 
-def columns_fit(partition: Partition, inside: Sequence[int], column: int, size: int, most: int) -> bool:
+def columns_fit(partition: Partition | None, inside: Sequence[int], column: int, size: int, most: int) -> bool:
     """Whether `column_blocks` can run over some of the steps. size: of the column's dimension."""
-    if column not in inside:
+    if partition is None or column not in inside:
         return True
     return inside[-1] == column and block_of(partition, size, most, min(most, 8)) is not None
 

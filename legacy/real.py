@@ -56,17 +56,17 @@ class Real:
 
     def fused(self, a: V, b: V, c: V) -> V:
         """a·b + c with exactly this product fused if contraction is allowed, on every target."""
-        return self.mad(a, b, c) if self.code.strict else self.fma(a, b, c)
+        return self.mad(a, b, c) if self.code.view.strict else self.fma(a, b, c)
 
     def fused_if_fast(self, a: V, b: V, c: V) -> V:
         """As `fused`, but two operations if the target has no instruction for it."""
-        return self.mad(a, b, c) if self.code.strict else self.call("fmuladd", a, b, c)
+        return self.mad(a, b, c) if self.code.view.strict else self.call("fmuladd", a, b, c)
 
     def fma(self, a: V, b: V, c: V) -> V:
         """a·b + c with one rounding, always. Where the target has no instruction for it, doubles call libm's fma, and
         floats are computed in double: the product is exact, the sum is rounded twice.
         """
-        if self.code.fma or self.bits == 64:
+        if self.code.view.fma or self.bits == 64:
             return self.call("fma", a, b, c)
         return self.in_double(lambda d, x, y, z: d.mad(x, y, z), a, b, c)
 

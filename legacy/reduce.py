@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import array
-from .along import Along
+from .along import Along, Reduced
 from .builder import Code, Unroll
-from .elemental import Elemental, ElementRule, Index, Reads
+from .elemental import Elemental, ElementRule, Index, Reads, Request
 from .elementwise import EMIT
 from .extremum import (
     close_chains,
@@ -26,24 +28,67 @@ from .extremum import (
     open_chains,
     open_pair,
 )
-from .extremum_run import Run, first_of_run
+from .extremum_run import Run, source_of
 from .linear import is_linear
+from .memory import address
 from .narrow import NARROW, decode, encode
 from .overlapping import piece_of, reduce_overlapping
 from .partial import TERMS, UNBOUNDED, PartialSums, nothing
 from .registers import Register
-from .short_rows import sum_of_row
-from .sum_run import SHORTEST, sum_along
+from .short_rows import source_of_row, sum_of_row
+from .sum_run import MINIMUM_LENGTH, Made, run_along, sum_along
+from .view import View
 
 ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
 
 
-class Reducer:
-    """How one reduce instruction combines values.
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How one reduce instruction combines `length` elements. simple: as simple_op.
 
-    Short sums of narrow floats are rounded at each step, as their region says and XLA:CPU does; long ones are rounded
-    once, at the end. apart: whether a long maximum or minimum of floats may use the chains of extremum.py.
+    in_single: narrow floats are combined in f32 and rounded once, at the end; the steps of short sums are rounded each,
+    as their region says and XLA:CPU does. in_parts: partial sums. in_chains: a long maximum or minimum of floats in the
+    chains of extremum.py.
     """
+
+    instruction: Instruction
+    length: int
+    simple: Instruction | None
+    in_single: bool
+    in_parts: bool
+    in_chains: bool
+
+    @staticmethod
+    def of(view: View, instruction: Instruction, apart: bool = True) -> Reduction:
+        """apart: whether chains may be used."""
+        source, simple = instruction.operands[0].shape, simple_op(instruction.called()[0])
+        length, op = math.prod(source.dims[d] for d in instruction.dimensions), simple.opcode if simple else None
+        # Narrow floats are rounded once if no step rounds, or for many elements.
+        single = op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and length > SHORT)
+        found = Reduction(instruction, length, simple, source.dtype in NARROW and single, False, False)
+        wide = found.in_single or source.dtype in (DType.F32, DType.F64)
+        # Products gain no accuracy by partial results.
+        parts = op is Op.ADD and length > TERMS and not view.strict and (wide or source.dtype.is_complex)
+        chains = apart and found.is_float_extremum and is_long(view, source.dtype.bits, length)
+        return replace(found, in_parts=parts, in_chains=chains)
+
+    @property
+    def dtype(self) -> DType:
+        return self.instruction.operands[0].shape.dtype
+
+    @property
+    def is_float_extremum(self) -> bool:
+        wide = self.in_single or self.dtype in (DType.F32, DType.F64)
+        return wide and self.simple is not None and self.simple.opcode in (Op.MAXIMUM, Op.MINIMUM)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it adds up floats as they are."""
+        return self.simple is not None and self.simple.opcode is Op.ADD and self.dtype in (DType.F32, DType.F64)
+
+
+class Reducer:
+    """Combines the values of a reduction. apart: as of Reduction.of."""
 
     def __init__(self, e: Elemental, instruction: Instruction, apart: bool = True):
         self.e, self.code, self.instruction = e, e.code, instruction
@@ -51,36 +96,15 @@ class Reducer:
         self.count = len(instruction.operands) // 2
         self.operands, self.inits = instruction.operands[: self.count], instruction.operands[self.count :]
         self.dtypes = [o.shape.dtype for o in self.operands]
-        self.simple = simple_op(self.region)
-        self.length = math.prod(self.operands[0].shape.dims[d] for d in instruction.dimensions)
-        self.in_single = self.simple is not None and self.dtypes[0] in NARROW and self._in_single(self.simple.opcode)
-        self.in_parts = self._in_parts()
-        self.in_chains = apart and self._is_float_extremum() and is_long(self.code, self.dtypes[0].bits, self.length)
+        self.reduction = reduction = Reduction.of(e.view, instruction, apart)
+        self.simple, self.length, self.in_single = reduction.simple, reduction.length, reduction.in_single
+        self.in_parts, self.in_chains = reduction.in_parts, reduction.in_chains
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over so many elements: LLVM interleaves the chains of a maximum only where it may unroll."""
         if not self.in_chains or size < FEWEST_VECTORS:
             return Unroll.SHORT
         return Unroll.FREELY if size > UNROLLABLE else Unroll.VECTORS
-
-    def _in_single(self, op: Op) -> bool:
-        """Whether narrow floats are combined in f32 and rounded once: if no step rounds, or for many elements."""
-        return op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and self.length > SHORT)
-
-    def _in_parts(self) -> bool:
-        """Whether this is a long sum of floats, which is made of partial sums. Products gain no accuracy by that."""
-        if self.simple is None or self.simple.opcode is not Op.ADD or self.length <= TERMS or self.code.strict:
-            return False
-        return self.in_single or self.dtypes[0] in (DType.F32, DType.F64) or self.dtypes[0].is_complex
-
-    @property
-    def is_sum(self) -> bool:
-        """Whether it adds up floats as they are."""
-        return self.simple is not None and self.simple.opcode is Op.ADD and self.dtypes[0] in (DType.F32, DType.F64)
-
-    def _is_float_extremum(self) -> bool:
-        wide = self.in_single or self.dtypes[0] in (DType.F32, DType.F64)
-        return wide and self.simple is not None and self.simple.opcode in (Op.MAXIMUM, Op.MINIMUM)
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         """The accumulators for initial values."""
@@ -118,7 +142,6 @@ class Reducer:
         fetched.
         """
         assert self.simple is not None
-        self.code.shares = True
         return Run(self.simple.opcode, self.dtypes[0], ahead).call(self.code, first, count)
 
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
@@ -174,7 +197,7 @@ def simple_op(region: Computation) -> Instruction | None:
 def reassociation(code: Code) -> Iterator[None]:
     """Allow reassociation of the sums and products emitted within, unless in strict mode."""
     before = code.flags
-    code.flags = before if code.strict else (*before, "reassoc")
+    code.flags = before if code.view.strict else (*before, "reassoc")
     try:
         yield
     finally:
@@ -187,37 +210,69 @@ def reduced_order(instruction: Instruction) -> list[int]:
     return [d for d in reversed(instruction.operands[0].shape.minor_to_major) if d in reduced]
 
 
-def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    code, reducer = e.code, Reducer(e, instruction)
-    source = reducer.operands[0].shape
-    values = []
-    for init in reducer.inits:
-        values.append((yield init, e.scalar(init.shape)))
-    if any(source.dims[d] == 0 for d in instruction.dimensions):
-        return reducer.result(values)
-    along = Along(e, reducer.operands, reduced_order(instruction), index)
-    if reducer.in_parts:
-        return (yield from _reduce_in_parts(reducer, values, along))
-    if reducer.simple is not None and reducer.simple.opcode is Op.ADD:
-        row = sum_of_row(e, reducer.operands[0], along)
-        if row is not None:
-            return reducer.result(reducer.join(values, [row]))
-    run = _run_of(reducer, along) if reducer.in_chains else None
-    if run is not None:
-        return reducer.result(reducer.close(reducer.combine_chains(reducer.open(values), run)))
-    if reducer.in_chains and along.sizes[-1] >= LANED and along.ahead(1) is not None:
-        return (yield from _reduce_in_lanes(reducer, values, along))
-    code.walks = code.walks or reducer.length >= SHORTEST
-    accumulators = reducer.open(values)
-    piece = piece_of(e, reducer.operands[0], reducer.simple.opcode, along) if reducer.simple else None
-    if piece is not None:
-        reduced = yield from reduce_overlapping(reducer, accumulators, along, piece)
-        return reducer.result(reducer.close(reduced))
-    if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
-        return (yield from _reduce_flat(e, reducer, accumulators))
-    loops = []
+Values: TypeAlias = Generator[Request, Register, list[Register]]
+"""A generator that yields the elements that it reads, receives their values, and returns the reduced ones."""
+
+Emit: TypeAlias = Callable[[Reducer, list[Register], Along, Any], Values]
+"""(reducer, initial values, places, what Way.given has) → the values of an element."""
+
+
+def _sum_run(reducer: Reducer, inits: list[Register], along: Along, made: Made) -> Values:
+    """By a function that kernels share."""
+    opened = reducer.widened(inits)
+    total = sum_along(reducer.e, reducer.operands[0], made, along)
+    return reducer.close(reducer.join(opened, [total]))
+    yield
+
+
+def _in_parts(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """Partial sums."""
+    opened = reducer.widened(inits)
+    sums = PartialSums(reducer.code, [nothing(opened[0])], along.sizes)
+    for accumulators in sums.steps(along.ahead(sums.width)):
+        value = yield reducer.operands[0], along.place(sums.positions)
+        sums.put(reducer.combine(accumulators, [value]))
+    return reducer.close(reducer.join(opened, sums.totals()))
+
+
+def _short_row(reducer: Reducer, inits: list[Register], along: Along, source: Instruction) -> Values:
+    """Vectors of a row, and the sum of their lanes."""
+    return reducer.join(inits, [sum_of_row(reducer.e, reducer.operands[0], source, along)])
+    yield
+
+
+def _extremum_run(reducer: Reducer, inits: list[Register], along: Along, source: Instruction) -> Values:
+    """By a function that kernels share."""
+    offset = along.place([0]).offset(reducer.operands[0].shape)
+    first = address(reducer.code, reducer.e.leaves[source], source.shape.dtype, offset)
+    run = reducer.run(first, along.sizes[0], bool(along.reduced.streams))
+    return reducer.close(reducer.combine_chains(reducer.open(inits), run))
+    yield
+
+
+def _in_lanes(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """A maximum or minimum along the memory of large arrays."""
+    code, simple, (first,) = reducer.code, reducer.simple, reducer.widened(inits)
+    assert simple is not None
+    lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
+    for pair in lanes.steps(along.ahead(lanes.width)):
+        value = yield reducer.operands[0], along.place(lanes.positions)
+        lanes.put(combine_rows(code, simple.opcode, list(pair), reducer.widened([value])))
+    loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
+    best = close_pair(code, lanes.read(loop.index))
+    return reducer.close(loop.close(reducer.combine_chains(loop.carried, best)))
+
+
+def _overlapping(reducer: Reducer, inits: list[Register], along: Along, piece: int) -> Values:
+    """Pieces of a row, the last one over others."""
+    return reducer.close((yield from reduce_overlapping(reducer, reducer.open(inits), along, piece)))
+
+
+def _in_loops(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """A loop for each dimension."""
+    accumulators, loops = reducer.open(inits), []
     for size in along.sizes:
-        loops.append(code.loop(size, carried=accumulators, unroll=reducer.unroll(size)))
+        loops.append(reducer.code.loop(size, carried=accumulators, unroll=reducer.unroll(size)))
         accumulators = loops[-1].carried
     place = along.place([loop.index for loop in loops])
     values = []
@@ -226,57 +281,65 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     accumulators = reducer.combine(accumulators, values)
     for loop in reversed(loops):
         accumulators = loop.close(accumulators)
-    return reducer.result(reducer.close(accumulators))
+    return reducer.close(accumulators)
 
 
-def _reduce_in_parts(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
-    """Reduce in partial sums."""
-    opened = reducer.widened(inits)
-    run = _sum_of(reducer, along)
-    if run is not None:
-        return reducer.result(reducer.close(reducer.join(opened, [run])))
-    reducer.code.walks = True
-    sums = PartialSums(reducer.code, [nothing(opened[0])], along.sizes)
-    for accumulators in sums.steps(along.ahead(sums.width)):
-        value = yield reducer.operands[0], along.place(sums.positions)
-        sums.put(reducer.combine(accumulators, [value]))
-    return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
-
-
-def _sum_of(reducer: Reducer, along: Along) -> ir.Value | None:
-    """The sum of all elements, if a function of sum_run.py computes it."""
-    return None if reducer.in_single else sum_along(reducer.e, reducer.operands[0], along)
-
-
-def _run_of(reducer: Reducer, along: Along) -> ir.Value | None:
-    """The extremum of all elements, if the function of extremum_run.py computes it."""
-    first = None if reducer.in_single else first_of_run(reducer.e, reducer.operands[0], along)
-    return None if first is None else reducer.run(first, along.sizes[0], along.ahead(1) is not None)
-
-
-def _reduce_in_lanes(reducer: Reducer, inits: list[Register], along: Along) -> Reads:
-    """A maximum or minimum along the memory of large arrays, which are fetched ahead, in the lanes of lines."""
-    code, simple = reducer.code, reducer.simple
-    code.walks, (first,) = True, reducer.widened(inits)
-    assert simple is not None
-    lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
-    for pair in lanes.steps(along.ahead(lanes.width)):
-        value = yield reducer.operands[0], along.place(lanes.positions)
-        lanes.put(combine_rows(code, simple.opcode, list(pair), reducer.widened([value])))
-    loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
-    best = close_pair(code, lanes.read(loop.index))
-    return reducer.result(reducer.close(loop.close(reducer.combine_chains(loop.carried, best))))
-
-
-def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:
-    """Reduce all elements in memory order in one loop."""
-    size = reducer.operands[0].shape.size
-    loop = e.code.loop(size, carried=accumulators, unroll=reducer.unroll(size))
+def _flat(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
+    """One loop in memory order."""
+    code, size, accumulators = reducer.code, reducer.operands[0].shape.size, reducer.open(inits)
+    loop = code.loop(size, carried=accumulators, unroll=reducer.unroll(size))
     values = []
     for operand in reducer.operands:
-        values.append((yield operand, Index.flat(e.code, operand.shape, loop.index)))
-    accumulators = loop.close(reducer.combine(loop.carried, values))
-    return reducer.result(reducer.close(accumulators))
+        values.append((yield operand, Index.flat(code, operand.shape, loop.index)))
+    return reducer.close(loop.close(reducer.combine(loop.carried, values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one element of a reduction is computed. emit: in which loops; given: what these need. shares, walks: as of
+    Fit.
+    """
+
+    emit: Emit
+    reduced: Reduced
+    given: Any = None
+    shares: bool = False
+    walks: bool = False
+
+
+def way_of(view: View, instruction: Instruction) -> Way:
+    """How an element of a reduction is computed, wherever it is needed by itself."""
+    found, operands = Reduction.of(view, instruction), instruction.operands[: len(instruction.operands) // 2]
+    reduced, operand = Reduced.of(view, operands, reduced_order(instruction)), operands[0]
+    if found.in_parts:
+        made = None if found.in_single else run_along(view, operand, reduced)
+        return Way(_in_parts, reduced, walks=True) if made is None else Way(_sum_run, reduced, made, shares=True)
+    source = source_of_row(view, operand, reduced) if found.simple and found.simple.opcode is Op.ADD else None
+    if source is not None:
+        return Way(_short_row, reduced, source)
+    if found.in_chains:
+        source = source_of(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
+        if source is not None:
+            return Way(_extremum_run, reduced, source, shares=True)
+        if reduced.sizes[-1] >= LANED and reduced.streams:
+            return Way(_in_lanes, reduced, walks=True)
+    walks = found.length >= MINIMUM_LENGTH
+    piece = piece_of(view, operand, found.simple.opcode, reduced) if found.simple else None
+    if piece is not None:
+        return Way(_overlapping, reduced, piece, walks=walks)
+    flat = len(instruction.dimensions) == operand.shape.rank and all(is_linear(o, view.leaves) for o in operands)
+    return Way(_flat if flat else _in_loops, reduced, walks=walks)
+
+
+def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
+    way, reducer = way_of(e.view, instruction), Reducer(e, instruction)
+    values = []
+    for init in reducer.inits:
+        values.append((yield init, e.scalar(init.shape)))
+    if not reducer.length:
+        return reducer.result(values)
+    along = Along(e, reducer.operands, way.reduced, index)
+    return reducer.result((yield from way.emit(reducer, values, along, way.given)))
 
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce}

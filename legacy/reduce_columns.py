@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
-from . import half
-from .builder import Code, IndexValue, Unroll, over_columns
-from .column_run import emit_columns_of_run
+from ..hlo.records import dataclass
+from . import column_run, half
+from .builder import IndexValue, Unroll, over_columns
+from .column_run import run
 from .elemental import Elemental, Index
 from .extremum import (
     close_pair,
@@ -22,6 +22,8 @@ from .extremum import (
     open_pair,
 )
 from .fetch import fetch, streams_of
+from .form import Fit, Results, Task, form
+from .leaf import write_all
 from .memory import LINE
 from .narrow import NARROW
 from .partial import OUTSIDE, UNBOUNDED, PartialArrays, levels_of, nothing
@@ -30,11 +32,12 @@ from .reduce import (
     PAIRED,
     UNROLLABLE,
     Reducer,
+    Reduction,
     reduced_order,
-    simple_op,
 )
 from .registers import Register
 from .stack import StackArray
+from .view import View
 
 BLOCK = 256
 """Columns of a convolution whose accumulators are on the stack together."""
@@ -80,10 +83,10 @@ class ColumnReducer(Reducer):
 
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
-        self.reorders = not self.code.strict and (self.in_single or self.dtypes[0] not in NARROW)
-        best = self._is_float_extremum()
+        self.reorders = not self.code.view.strict and (self.in_single or self.dtypes[0] not in NARROW)
+        best = self.reduction.is_float_extremum
         self.by_key = best and self.dtypes[0] is DType.F16  # half of the bytes of f32, and no conversion
-        self.in_pairs = best and not self.by_key and self.length >= PAIRED
+        self.in_pairs = has_pairs(self.reduction)
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
@@ -156,49 +159,44 @@ class ColumnReducers:
             self.e.bind(reducer.instruction, index, reducer.result(reducer.close(total)))
 
 
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_column_reduce` can compute some of the steps: whole blocks of columns."""
-    source = instruction.operands[0].shape
-    kept = [d for d in range(source.rank) if d not in instruction.dimensions]
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
-    inside = [kept[d] for d in partition.dimensions]
-    return columns_fit(partition, inside, fastest, source.dims[fastest], COLUMNS)
-
-
-def emit_column_reduce(
-    e: Elemental,
-    instructions: Sequence[Instruction],
-    finish: Callable[[Index], None],
-    steps: Steps | None = None,
-) -> None:
-    """Emit reductions with the same columns. For each block of columns: reduce all rows on the stack, then call
-    `finish(index)` for each element of the result, with the values of the reductions bound to that index.
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """fastest: the dimension of the operands that columns are along. kept: those that are not reduced. inside: those
+    that the steps number. around: the mode of loops around all columns. lean: whether few passes are enough.
     """
-    code, first = e.code, instructions[0]
-    if len(instructions) == 1 and simple_op(first.called()[0]) and emit_columns_of_run(e, first, finish, steps):
-        return
-    code.walks = True
+
+    fastest: int
+    kept: tuple[int, ...]
+    inside: tuple[int, ...]
+    around: Unroll
+    lean: bool
+
+
+def has_pairs(reduction: Reduction) -> bool:
+    """Whether a column has two accumulators: for maxima of many floats that have no keys."""
+    return reduction.is_float_extremum and reduction.dtype is not DType.F16 and reduction.length >= PAIRED
+
+
+def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: Steps | None = None) -> None:
+    """Emit reductions with the same columns. For each block of columns: reduce all rows on the stack, then compute each
+    element of the results, with the values of the reductions bound to its index.
+    """
+    code, first, kept, fastest = e.code, results.products[0], blocks.kept, blocks.fastest
     source = first.operands[0].shape
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
-    kept = [d for d in range(source.rank) if d not in first.dimensions]
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
-    reducers = ColumnReducers(e, instructions, source.dims[fastest])
-    few = source.dims[fastest] < LONG_ROW and source.size > SMALL
-    small = source.size <= SMALL
-    code.lean = not few and all(r.in_parts or r.in_pairs or (small and r.is_sum) for r in reducers.all)
+    reducers = ColumnReducers(e, results.products, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
-    inside = [] if steps is None else [kept[d] for d in steps.dimensions]
-    around = Unroll.SCALAR if _are_gathered(code, first, source.dims[fastest]) else Unroll.FREELY
-    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, COLUMNS, around):
+    loops = column_blocks(code, steps, blocks.inside, source.dims, order, fastest, COLUMNS, blocks.around)
+    for positions, start, block in loops:
         reducers.fill(block)
-        _accumulate(e, reducers, positions, fastest, start, block)
+        _accumulate(e, reducers, positions, blocks, start, block)
         for first_column, width in parts_of(block):
-            column = code.loop(width, unroll=_over_many(code, block))
+            column = code.loop(width, unroll=_over_many(blocks, block))
             at = code.add(column.index, first_column)
             positions[fastest] = code.add(start, at)
             index = Index.at(code, result, [positions[d] for d in kept])
             reducers.bind(at, index)
-            finish(index)
+            write_all(e, results.leaves, index)
             column.close()
 
 
@@ -206,22 +204,26 @@ def _accumulate(
     e: Elemental,
     reducers: ColumnReducers,
     positions: list[IndexValue],
-    fastest: int,
+    blocks: Blocks,
     block_start: IndexValue,
     block: int,
 ) -> None:
     """Reduce all rows into the accumulators. The fastest reduced dimension advances ROWS elements at a time."""
-    code, first = e.code, reducers.all[0]
+    code, first, fastest = e.code, reducers.all[0], blocks.fastest
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
     # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
     # reorder what rows give, vectors of rows, with gathers.
     whole = not all(reducer.in_parts for reducer in reducers.all)
-    unroll = _over_many(code, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
-    if unroll is Unroll.VECTORS and _are_gathered(code, first.instruction, block):
+    unroll = _over_many(blocks, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
+    if unroll is Unroll.VECTORS and _are_gathered(code.view, first.instruction, block):
         unroll = over_columns(block)
-    ahead = streams_of(e, [o for r in reducers.all for o in r.operands], source) if block < source.dims[fastest] else []
-    columns = max(VECTOR, *(LINE // dtype.bytes for _, dtype in ahead)) if ahead else block
+    ahead = (
+        streams_of(e.view, [o for r in reducers.all for o in r.operands], source)
+        if block < source.dims[fastest]
+        else []
+    )
+    columns = max(VECTOR, *(LINE // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
     together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
@@ -283,18 +285,18 @@ def parts_of(block: int) -> list[tuple[int, int]]:
     return [(sum(widths[:n]), width) for n, width in enumerate(widths)]
 
 
-def _are_gathered(code: Code, instruction: Instruction, width: int) -> bool:
+def _are_gathered(view: View, instruction: Instruction, width: int) -> bool:
     """Whether so few columns are unrolled, and what is around them is not for vectors. Where processors can, LLVM
     would gather elements of several rows, or write and read accumulators on the stack as parts of vectors.
     """
     wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
     count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
-    return wide and code.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
+    return wide and view.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
 
 
-def _over_many(code: Code, block: int) -> Unroll:
+def _over_many(blocks: Blocks, block: int) -> Unroll:
     """The mode of a loop over columns. What they add up is in memory after few passes, so copies would gain nothing."""
-    return Unroll.NEVER if code.lean and block > UNROLLABLE else Unroll.FREELY
+    return Unroll.NEVER if blocks.lean and block > UNROLLABLE else Unroll.FREELY
 
 
 def row_passes(
@@ -323,3 +325,28 @@ def row_passes(
         if rest:
             positions[-1] = whole * together
             yield rest, positions
+
+
+@form(
+    "reduce/columns",
+    emit_column_reduce,
+    column_run,
+    MINIMUM_COLUMNS="columns",
+    MINIMUM_WIDE_COLUMNS="columns of numbers of 32 bits and more",
+)
+def columns(task: Task) -> Fit:
+    """Reductions that keep the fastest dimension: blocks of columns, whose accumulators are on the stack."""
+    view, first, products = task.view, task.product(Op.REDUCE), task.results.products
+    source = first.operands[0].shape
+    kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
+    around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
+    few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL
+    all_ = [Reduction.of(view, i, apart=False) for i in products]
+    lean = not few and all(r.in_parts or has_pairs(r) or (small and r.is_sum) for r in all_)
+    in_steps = columns_fit(task.partition, inside, fastest, count, COLUMNS)
+    return Fit(Blocks(fastest, kept, inside, around, lean), in_steps, products, walks=True, lean=lean)
+
+
+FORMS = (run, columns)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..hlo.analysis.windows import result_dims, running, single_op, window_of
+from ..hlo.analysis.windows import Running, result_dims, running, single_op, window_of
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range
 from .elemental import Elemental, ElementRule, Index, Reads
+from .form import Results
 from .memory import Pointer, store
 from .ranges import Steps, column_blocks, columns_fit, loops_over
 from .reduce import reassociation
@@ -92,55 +94,59 @@ not vectorise them.
 """
 
 
-def emit_running(
-    e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]], steps: Steps | None = None
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """dimension: of the runs. column: that whose elements run side by side; None if the runs are along memory. outer:
+    the others, the slowest first. together: whether several runs along memory advance together.
+    """
+
+    dimension: int
+    column: int | None
+    outer: tuple[int, ...]
+    together: bool
+
+    @staticmethod
+    def of(run: Running, shape: Shape, partition: Partition | None) -> Runs:
+        order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+        column = order[-1] if order and order[-1] != run.dimension else None
+        outer = tuple(d for d in order if d not in (run.dimension, column))
+        if column is not None or not outer:
+            return Runs(run.dimension, column, outer, False)
+        inside, last = () if partition is None else partition.dimensions, outer[-1]
+        return Runs(run.dimension, None, outer, columns_fit(partition, inside, last, shape.dims[last], ROWS))
+
+
+def emit_running(e: Elemental, results: Results, given: Runs, steps: Steps | None = None) -> None:
     """Emit a cumulative reduction row by row, the fastest dimension innermost, with one running value per column."""
-    run, shape = running(instruction), results[0][1]
-    assert run is not None
-    order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
-    column = order[-1] if order[-1] != run.dimension else None
-    _Runner(e, instruction, results, column).emit([d for d in order if d not in (run.dimension, column)], steps)
-
-
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_running`, or emit_pool of pool.py, can compute some of the steps."""
-    run, shape = running(instruction), next(shape for _, shape in instruction.shape.leaves())
-    inside = partition.dimensions
-    if run is None:
-        column = shape.minor_to_major[0]
-        return columns_fit(partition, inside, column, shape.dims[column], BLOCK)
-    last = next(d for d in shape.minor_to_major if shape.dims[d] != 1)
-    apart = last == run.dimension or columns_fit(partition, inside, last, shape.dims[last], BLOCK)
-    return apart and run.dimension not in inside
+    arrays = [(leaf.pointer(e), leaf.shape) for leaf in results.leaves]
+    _Runner(e, results.root, arrays, given).emit(steps)
 
 
 class _Runner:
-    """column: the dimension whose elements run side by side; None if the runs are along memory."""
-
     def __init__(
         self,
         e: Elemental,
         instruction: Instruction,
         results: Sequence[tuple[Pointer, Shape]],
-        column: int | None,
+        given: Runs,
     ):
-        self.e, self.code, self.instruction, self.results, self.column = e, e.code, instruction, results, column
+        self.e, self.code, self.instruction, self.results, self.given = e, e.code, instruction, results, given
+        self.column = given.column
         run = running(instruction)
         assert run is not None
         self.run, self.shape = run, results[0][1]
         self.size = instruction.operands[0].shape.dims[run.dimension]
         self.count = self.shape.dims[run.dimension]
         self.positions: list[IndexValue] = [0] * self.shape.rank
-        self.wide = single_op(instruction) is Op.ADD and self.shape.dtype is DType.F32 and not self.code.strict
+        self.wide = single_op(instruction) is Op.ADD and self.shape.dtype is DType.F32 and not self.code.view.strict
 
-    def emit(self, outer: Sequence[int], steps: Steps | None) -> None:
-        code, many, dims = self.code, len(self.results), self.shape.dims
+    def emit(self, steps: Steps | None) -> None:
+        code, many, dims, outer = self.code, len(self.results), self.shape.dims, self.given.outer
         inits = [self.e.value(init, self.e.scalar(init.shape)) for init in self.instruction.operands[many:]]
         inits = [self.widened(v) for v in inits]
         inside = () if steps is None else steps.dimensions
         if self.column is None:
-            if outer and (steps is None or columns_fit(steps.partition, inside, outer[-1], dims[outer[-1]], ROWS)):
+            if self.given.together:
                 for positions, start, width in column_blocks(code, steps, inside, dims, outer[:-1], outer[-1], ROWS):
                     self.positions = positions
                     self.along(inits, [(outer[-1], code.add(start, k)) for k in range(width)])

@@ -16,14 +16,17 @@ from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll
 from .elemental import Elemental
 from .elementwise import EMIT
+from .form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
 from .graph import walk
-from .loops import NARROW, Body
+from .loops import NARROW, Body, tile_of, writes
 from .moved_rows import MovedRows
 from .ranges import Steps, in_order
+from .view import View
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
 """For each dimension the first position and the end."""
@@ -31,47 +34,53 @@ Region: TypeAlias = tuple[tuple[int, int], ...]
 Origin: TypeAlias = tuple[tuple[int, int] | None, ...]
 """For each dimension of an array (a dimension of the results, what is added to a position there); None: elsewhere."""
 
-ENOUGH = 20_000
+MINIMUM_ELEMENTS = 20_000
 """Elements of a result for which a few milliseconds of compile time a region pay."""
 
-CELLS, REGIONS = 64, 8
-"""Limits of the cells, and of the regions that are made of them."""
+MAXIMUM_CELLS = 64
+"""Cells between seams."""
 
-LENGTH = 24
+MAXIMUM_REGIONS = 8
+"""Regions that are made of them: each has loops of its own."""
+
+MINIMUM_MEAN_LENGTH = 24
 """Mean length of a region along the fastest dimension: short runs fill parts of cache lines."""
 
 SEAMS = frozenset({Op.CONCATENATE, Op.PAD})
 MOVES = frozenset({Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.REVERSE, Op.CONSTANT, Op.IOTA, Op.COPY})
 
 
-def regions(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> list[Region]:
-    """Two regions or more that cover a shape, in which everything is decided; none if one nest is better.
+def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Region]:
+    """Two regions or more that cover a shape, in which everything is decided. Raises Unfit if one nest is better.
 
     Rows must be cut: a branch that is the same in a whole row costs nothing.
     """
-    nodes = list(walk(roots, e.leaves))
-    if shape.size < ENOUGH or not any(i.opcode in SEAMS for i in nodes):
-        return []
-    if not all(i.opcode in EMIT or i.opcode in MOVES or i.opcode in SEAMS for i in nodes):
-        return []
+    nodes = list(walk(roots, view.leaves))
+    needs(any(i.opcode in SEAMS for i in nodes), "no concatenation, and no padding")
+    at_least(shape.size, MINIMUM_ELEMENTS, "elements")
+    for i in nodes:
+        known = i.opcode in EMIT or i.opcode in MOVES or i.opcode in SEAMS
+        needs(known, f"{i.opcode.value} is among what is computed")
     cuts: list[set[int]] = [{0, size} for size in shape.dims]
-    for instruction, origin in _seams(e, roots, shape.rank):
+    for instruction, origin in _seams(view, roots, shape.rank):
         edges = _EDGES[instruction.opcode](instruction, origin)
         if edges is None:
-            return []
+            raise Unfit(f"the places where {instruction.name} changes its operand are not known")
         for d, position in edges:
             if 0 < position < shape.dims[d]:
                 cuts[d].add(position)
     parts = [list(pairwise(sorted(c))) for c in cuts]
-    if math.prod(map(len, parts)) > CELLS:
-        return []
-    found = {cell: _choices(e, roots, [low for low, _ in cell]) for cell in itertools.product(*parts)}
+    cells = math.prod(map(len, parts))
+    at_most(cells, MAXIMUM_CELLS, "cells")
+    found = {cell: _choices(view, roots, [low for low, _ in cell]) for cell in itertools.product(*parts)}
     for d in shape.minor_to_major:
         found = _joined(found, d)
     fast = shape.minor_to_major[0]
     runs = len({region[fast] for region in found})
-    pays = runs > 1 and runs * LENGTH <= shape.dims[fast]
-    return sorted(found) if pays and len(found) <= REGIONS else []
+    needs(runs > 1, "no row is cut")
+    at_least(shape.dims[fast] // runs, MINIMUM_MEAN_LENGTH, "elements of a run, on average")
+    at_most(len(found), MAXIMUM_REGIONS, "regions")
+    return sorted(found)
 
 
 def _joined(cells: dict[Region, tuple], d: int) -> dict[Region, tuple]:
@@ -87,9 +96,9 @@ def _joined(cells: dict[Region, tuple], d: int) -> dict[Region, tuple]:
     return made
 
 
-def _choices(e: Elemental, roots: Sequence[Instruction], at: Sequence[int]) -> tuple:
+def _choices(view: View, roots: Sequence[Instruction], at: Sequence[int]) -> tuple:
     """The operands that the seams on which an element depends take it from."""
-    found = _seams(e, roots, len(at), at)
+    found = _seams(view, roots, len(at), at)
     return tuple((i, origin, _CHOICES[i.opcode](i, _positions(origin, at))) for i, origin in found)
 
 
@@ -98,7 +107,7 @@ def _positions(origin: Origin, at: Sequence[int]) -> list[int]:
 
 
 def _seams(
-    e: Elemental, roots: Sequence[Instruction], rank: int, at: Sequence[int] | None = None
+    view: View, roots: Sequence[Instruction], rank: int, at: Sequence[int] | None = None
 ) -> Iterator[tuple[Instruction, Origin]]:
     """The concatenations and paddings under the roots; with `at`, those on which the element at that place depends."""
     whole: Origin = tuple((d, 0) for d in range(rank))
@@ -106,7 +115,7 @@ def _seams(
     seen = set(stack)
     while stack:
         instruction, origin = stack.pop()
-        if instruction in e.leaves:
+        if instruction in view.leaves:
             continue
         if instruction.opcode in SEAMS:
             yield instruction, origin
@@ -210,19 +219,27 @@ _FOLLOWED = frozenset({Op.CONCATENATE, Op.COPY, Op.PAD, Op.SLICE})
 # Loops --------------------------------------------------------------------------------------------------------------
 
 
-def over_regions(
-    e: Elemental,
-    shape: Shape,
-    found: Sequence[Region],
-    body: Body,
-    steps: Steps | None = None,
-    rows_of: MovedRows | None = None,
-) -> None:
-    """Call body(positions) in a nest of loops for the regions of the same rows, whose parts follow each other in it.
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """moved: of each region the rows that are only moved, if they go past the caches."""
 
-    rows_of: what writes a part of a row at once, if it can.
-    """
-    code, fast = e.code, shape.minor_to_major[0]
+    regions: tuple[Region, ...]
+    moved: tuple[MovedRows | None, ...]
+
+
+def over_regions(e: Elemental, results: Results, given: Regions, steps: Steps | None = None) -> None:
+    """Write all results in a nest of loops for the regions of the same rows, whose parts follow each other in it."""
+    code, shape, body, found = e.code, results.shape, writes(e, results), given.regions
+    fast, moved = shape.minor_to_major[0], dict(zip(found, given.moved, strict=True))
+
+    def move(part: Region, positions: Sequence[IndexValue]) -> int:
+        """Move what is only moved of a row. Returns how many elements."""
+        rows = moved[part]
+        if rows is None:
+            return 0
+        rows.write(e, results.first, positions)
+        return rows.whole
+
     rows: dict[Region, list[Region]] = {}
     for region in found:
         rows.setdefault(region[:fast] + region[fast + 1 :], []).append(region)
@@ -230,7 +247,7 @@ def over_regions(
         rows = {region: [region] for region in found}
     if steps is None or len(steps.dimensions) == 1:
         for parts in rows.values():
-            _over_rows(code, shape, parts, body, steps, {}, rows_of)
+            _over_rows(code, shape, parts, body, steps, {}, move)
         return
     loop, places = in_order(code, steps, [shape.dims[d] for d in steps.dimensions])
     numbered = dict(zip(steps.dimensions, places, strict=True))
@@ -258,7 +275,7 @@ def _over_rows(
     body: Body,
     steps: Steps | None,
     numbered: dict[int, IndexValue],
-    rows_of: MovedRows | None = None,
+    move: Callable[[Region, Sequence[IndexValue]], int] | None = None,
 ) -> None:
     """Regions that differ along the fastest dimension. numbered: positions that are known from outside. Steps are of
     one dimension, and may not meet the regions.
@@ -287,8 +304,8 @@ def _over_rows(
             body(positions)
             continue
         first, end = part[fast]
-        if rows_of is not None and fast not in inside:
-            first += rows_of.write(positions, fast, part)
+        if move is not None:
+            first += move(part, positions)
             if first == end:
                 continue
         inner = open_loop(fast, (first, end))
@@ -297,3 +314,27 @@ def _over_rows(
         inner.close()
     for loop in reversed(loops):
         loop.close()
+
+
+@form(
+    "regions",
+    over_regions,
+    MINIMUM_ELEMENTS="elements of the result",
+    MAXIMUM_CELLS="cells between seams",
+    MAXIMUM_REGIONS="regions",
+    MINIMUM_MEAN_LENGTH="elements of a run, on average",
+)
+def in_regions(task: Task) -> Fit:
+    """Concatenations and paddings: loops are split where an operand begins or ends.
+
+    Where positions in a row are among several numbers of a step, there are no loops over rows.
+    """
+    view, results, shape, numbered = task.view, task.results, task.results.shape, task.numbered
+    needs(len(numbered) < 2 or shape.minor_to_major[0] not in numbered, "a step is a place in a row")
+    needs(not view.by_element, "for a device")
+    needs(not any(root in view.leaves for root in results.roots), "a result is in memory")
+    needs(tile_of(view, results.roots, shape) is None, "arrays are read across the order of memory, in tiles")
+    found = tuple(regions(view, results.roots, shape))
+    moves = results.alone and len(numbered) < 2 and shape.minor_to_major[0] not in numbered
+    moved = tuple(MovedRows.of(view, results.first, r, followed) if moves else None for r in found)
+    return Fit(Regions(found, moved))

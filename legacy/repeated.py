@@ -14,26 +14,29 @@ from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
+from .form import Fit, Task, at_least, at_most, form, needs
 from .graph import walk
 from .leaf import Leaf
 from .memory import LINE, Pointer, is_splat, store
 from .narrow import NARROW
+from .padded_rows import in_whole_rows
 from .ranges import Steps
 from .registers import memory_type
 from .stack import alloca
+from .view import View
 
-BLOCK = 1 << 10
+MINIMUM_BLOCK_BYTES = 1 << 10
 """Bytes of a block, at least: a loop over it is worth its beginning."""
 
-LONGEST_BLOCK = 1 << 14
+MAXIMUM_BLOCK_BYTES = 1 << 14
 """And at most: it stays in the first cache."""
 
-SHORT_MOVED = 1 << 7
+MAXIMUM_MOVED_BYTES = 1 << 7
 """Bytes of a row that is only moved, or counted, at most: of longer ones LLVM's vectors are full. Others are made by
 operations on each element; to count in narrow floats takes several, too.
 """
 
-ENOUGH = 1 << 13
+MINIMUM_BYTES = 1 << 13
 """Bytes of a result from which on the block pays."""
 
 
@@ -49,28 +52,29 @@ class RepeatedRows:
     count: int
 
     @staticmethod
-    def of(e: Elemental, leaf: Leaf) -> RepeatedRows | None:
-        """Those of a result; None if it has none, or they are too long or too few."""
+    def of(view: View, leaf: Leaf) -> RepeatedRows:
+        """Those of a result. Raises Unfit if it has none, or they are too long or too few."""
         root, shape = leaf.instruction, leaf.shape
-        if leaf.path or leaf.in_place or e.code.by_element or root in e.leaves or root.shape.is_tuple:
-            return None
-        if shape.bytes < ENOUGH or (root.opcode not in EMIT and root.opcode not in _MOVES):
-            return None
+        needs(not view.by_element, "for a device")
+        alone = not (leaf.path or leaf.in_place or root in view.leaves or root.shape.is_tuple)
+        needs(alone, "the result is in memory, written in place, or an element of a tuple")
+        at_least(shape.bytes, MINIMUM_BYTES, "bytes")
+        needs(root.opcode in EMIT or root.opcode in _MOVES, f"{root.opcode.value} is the root")
         order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
-        varies = _varying(e, root)
-        if not varies or order[0] in varies:
-            return None
+        varies = _varying(view, root)
+        needs(varies, "all elements are alike")
+        needs(order[0] not in varies, "rows differ along the slowest dimension")
         inside = order[min(order.index(d) for d in varies) :]
         period = math.prod(shape.dims[d] for d in inside)
-        size = period * shape.dtype.bytes
-        computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], e.leaves))
-        if size > (LONGEST_BLOCK if computes else SHORT_MOVED):
-            return None
+        size, count = period * shape.dtype.bytes, shape.size // period
+        computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
+        most = MAXIMUM_BLOCK_BYTES if computes else MAXIMUM_MOVED_BYTES
+        at_most(size, most, "bytes of a row")
         whole = LINE // math.gcd(size, LINE)
-        together = -(-max(1, BLOCK // size) // whole) * whole
-        count = shape.size // period
-        fits = together * size <= LONGEST_BLOCK and 2 * together <= count
-        return RepeatedRows(tuple(inside), period, together, count) if fits else None
+        together = -(-max(1, MINIMUM_BLOCK_BYTES // size) // whole) * whole
+        at_most(together * size, MAXIMUM_BLOCK_BYTES, "bytes of a block")
+        needs(2 * together <= count, f"{count} rows, fewer than two blocks of {together}")
+        return RepeatedRows(tuple(inside), period, together, count)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         code, dtype = e.code, leaf.shape.dtype
@@ -92,7 +96,7 @@ class RepeatedRows:
         lanes = LINE // dtype.component.bytes
         line = code.loop(size, step=lanes)
         place = code.add(code.multiply(rows.index, period), line.index)
-        _copy(code, block, line.index, leaf.pointer, place, ir.VectorType(part, lanes))
+        _copy(code, block, line.index, leaf.pointer(e), place, ir.VectorType(part, lanes))
         line.close()
         (rest,) = rows.close([code.value(code.add(rows.index, self.together))])
         assert isinstance(rest, ir.Value)
@@ -100,7 +104,7 @@ class RepeatedRows:
 
         first = code.multiply(rest, period)
         last = code.range(0, code.multiply(code.subtract(end, rest), period))
-        _copy(code, block, last.index, leaf.pointer, code.add(first, last.index), part)
+        _copy(code, block, last.index, leaf.pointer(e), code.add(first, last.index), part)
         last.close([])
 
     def _fill(self, e: Elemental, leaf: Leaf, block: Pointer) -> None:
@@ -129,7 +133,7 @@ def _copy(code: Code, source: Pointer, here: IndexValue, target: Pointer, there:
 _MOVES = frozenset({Op.BROADCAST, Op.IOTA, Op.CONSTANT})
 
 
-def _varying(e: Elemental, root: Instruction) -> set[int]:
+def _varying(view: View, root: Instruction) -> set[int]:
     """The dimensions of an array along which its elements may differ."""
     found: set[int] = set()
     start = (root, tuple(range(root.shape.rank)))
@@ -137,9 +141,9 @@ def _varying(e: Elemental, root: Instruction) -> set[int]:
     while stack:
         i, roles = stack.pop()
         following: list[tuple[Instruction, tuple[int, ...]]] = []
-        if i.opcode is Op.BROADCAST and i not in e.leaves:
+        if i.opcode is Op.BROADCAST and i not in view.leaves:
             following = [(i.operands[0], tuple(roles[d] for d in i.dimensions))]
-        elif i.opcode in EMIT and i not in e.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
+        elif i.opcode in EMIT and i not in view.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
             following = [(o, roles if o.shape.rank else ()) for o in i.operands]
         elif i.opcode is Op.IOTA:
             d = i.attributes["iota_dimension"]
@@ -150,3 +154,16 @@ def _varying(e: Elemental, root: Instruction) -> set[int]:
         seen.update(new)
         stack += new
     return found
+
+
+@form(
+    "repeated/rows",
+    lambda e, results, given, steps: given.emit(e, results.first, steps),
+    MINIMUM_BYTES="bytes of the result",
+    MAXIMUM_MOVED_BYTES="bytes of a row that is only moved",
+    MAXIMUM_BLOCK_BYTES="bytes of a row",
+)
+def rows(task: Task) -> Fit:
+    """Rows that are all alike: computed once, and copied as whole vectors."""
+    needs(task.results.alone, f"{len(task.results.leaves)} results")
+    return Fit(RepeatedRows.of(task.view, task.results.first), in_whole_rows(task))

@@ -17,6 +17,7 @@ from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
+from .form import Unfit, needs
 from .leaf import WHOLE
 from .update import is_update
 
@@ -84,7 +85,7 @@ def grid_of(reduction: Instruction) -> Grid | None:
     return Grid(first.size // length, length)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class RowGraph:
     """A kernel that works row by row. roles: of the values that are read at the current row or column, operands before
     users. sources: of the values that are computed.
@@ -105,22 +106,24 @@ class RowGraph:
         return [operand for operand, role in self.sources.get(instruction, ()) if role is not None]
 
 
-def row_graph(roots: Sequence[Instruction], leaves: Collection[Instruction], single: bool = False) -> RowGraph | None:
+def row_graph(roots: Sequence[Instruction], leaves: Collection[Instruction], single: bool = False) -> RowGraph:
     """The row form of a kernel that computes these roots from leaves in memory.
 
-    None for other kernels, and for a single reduction, unless `single` asks for its form, too.
+    Raises Unfit for other kernels, and for a single reduction, unless `single` asks for its form, too.
     """
-    if len(roots) == 1 and ((roots[0].opcode is Op.REDUCE and not single) or roots[0] in leaves):
-        return None
+    needs(single or len(roots) > 1 or roots[0].opcode is not Op.REDUCE, "a reduction is the only result")
+    needs(len(roots) > 1 or roots[0] not in leaves, "the result is in memory")
     order = _operands_first(roots, leaves)
     inside = [i for i in order if i not in leaves]
-    if any(i.opcode in WHOLE or i.opcode in IN_BLOCKS or is_update(i) for i in inside):
-        return None
+    for i in inside:
+        other = i.opcode in WHOLE or i.opcode in IN_BLOCKS or is_update(i)
+        needs(not other, f"{i.opcode.value} has loops of its own")
     reductions = [i for i in inside if i.opcode is Op.REDUCE]
     for grid in dict.fromkeys(map(grid_of, reductions)):
         if grid and all(grid.reduces(r, Role.ROW) or grid.reduces(r, Role.FULL) for r in reductions):
             return _with_roles(grid, order, roots, leaves)
-    return None
+    needs(reductions, "no reduction")
+    raise Unfit("not all reductions are over the same rows of row-major arrays")
 
 
 def _operands_first(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> list[Instruction]:
@@ -141,29 +144,28 @@ def _operands_first(roots: Sequence[Instruction], leaves: Collection[Instruction
 
 def _with_roles(
     grid: Grid, order: Sequence[Instruction], roots: Sequence[Instruction], leaves: Collection[Instruction]
-) -> RowGraph | None:
+) -> RowGraph:
     asked: dict[Instruction, set[Role | None]] = {i: set() for i in order}
     for root in roots:
         shapes = [shape for _, shape in root.shape.leaves()]
         role = next((r for r in (Role.FULL, Role.ROW) if shapes and all(grid.holds(s, r) for s in shapes)), None)
         if role is None:
-            return None
+            raise Unfit(f"{root.name} has not {grid.count} rows, of {grid.length} elements or one")
         asked[root].add(role)
     roles: dict[Instruction, Role] = {}
     sources: dict[Instruction, Sources] = {}
     for i in reversed(order):
         role, *others = asked[i] - {None} or {None}
-        if others:
-            return None
+        needs(not others, f"{i.name} is read in several roles")
         if role is not None:
             roles[i] = role
         if i in leaves:
             continue
         elsewhere = None in asked[i]
         if elsewhere and (i.opcode is Op.REDUCE or (role is not None and i.operands)):
-            return None
+            raise Unfit(f"{i.name} is read elsewhere than at the current row and column")
         if role is not None and i.opcode is Op.REDUCE and not grid.reduces(i, role):
-            return None
+            raise Unfit(f"{i.name} reduces something else than rows")
         if role is not None:
             sources[i] = _sources(i, role, grid)
         for operand, wanted in sources.get(i) or [(o, None) for o in i.operands]:

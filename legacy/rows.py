@@ -8,7 +8,7 @@ and columns; otherwise each dimension has a loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
@@ -19,28 +19,29 @@ from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
 from .fetch import streams_of
+from .form import Fit, Results, Task, form, needs
 from .leaf import Leaf
 from .loops import SHORTEST
 from .memory import address, load
 from .partial import PartialSums, nothing
 from .ranges import Steps, scaled
-from .reduce import Reducer
+from .reduce import Reducer, Reduction
 from .registers import Register, flatten
 from .row_graph import PASSED, Role, RowGraph, row_graph
-from .softmax import emit_softmax
 from .stack import StackArray
-from .sum_run import SumRun, is_run, made_of
+from .sum_run import Made, SumRun, is_run, made_of
+from .view import View
 
 STAGED_BYTES = 1 << 18
 """Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
 
 
-def find_rows(e: Elemental, leaves: Sequence[Leaf], single: bool = False) -> RowGraph | None:
-    """The roles of a row kernel's values; None for other kernels. single: a single reduction is one, too."""
-    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), e.leaves, single)
+def find_rows(view: View, leaves: Sequence[Leaf]) -> RowGraph:
+    """The roles of a row kernel's values; a single reduction is one, too. Raises Unfit if it is none."""
+    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), view.leaves, single=True)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Walk:
     """One walk over the row. written: results; staged: values to keep; held: values kept by earlier walks."""
 
@@ -55,18 +56,69 @@ class Walk:
         return ends + [leaf.instruction for leaf in self.written] + self.staged
 
 
-def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A sum of a row that a function which kernels share computes. ahead: whether what follows is fetched."""
+
+    made: Made
+    ahead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowWalks:
+    """flat: whether one counter each is enough for rows and columns. runs: of each walk, if it is one."""
+
+    rows: RowGraph
+    flat: bool
+    walks: tuple[Walk, ...]
+    runs: tuple[Run | None, ...]
+
+
+def rows_of(task: Task, single: bool = False) -> RowGraph:
+    """The roles, unless a reduction is the only result. single: a reduction of one array may be. Raises Unfit."""
+    results = task.results
+    only = len(set(results.roots)) == 1 and results.root.opcode is Op.REDUCE
+    needs(not only or (single and results.alone), "a reduction is the only result")
+    assert isinstance(task.rows, RowGraph)
+    return task.rows
+
+
+def in_whole_rows(rows: RowGraph, task: Task) -> bool:
+    return task.partition is None or rows.grid.count % task.partition.extent == 0
+
+
+def over_rows(rows: RowGraph) -> tuple[Instruction, ...]:
+    """The reductions of whole rows."""
+    return tuple(i for i in rows.sources if i.opcode is Op.REDUCE and rows.roles[i] is Role.ROW)
+
+
+def with_role(results: Results, rows: RowGraph, role: Role) -> list[Leaf]:
+    return [leaf for leaf in results.leaves if rows.roles[leaf.instruction] is role]
+
+
+def _run_of(view: View, walk: Walk, rows: RowGraph) -> Run | None:
+    """The sum that is all of a walk, if a function computes it."""
+    if len(walk.reduces) != 1 or walk.written or walk.staged or not is_run(view, rows.grid.length):
+        return None
+    reduction = Reduction.of(view, walk.reduces[0])
+    if reduction.in_single or not reduction.in_parts:
+        return None
+    made = made_of(walk.reduces[0].operands[0], view.leaves, in_rows=True)
+    if made is None or not all(_is_of_row(rows, number) for number in made.numbers):
+        return None
+    return Run(made, bool(streams_of(view, made.arrays, made.arrays[0].shape)))
+
+
+def emit_rows(e: Elemental, results: Results, given: RowWalks, steps: Steps | None = None) -> None:
     """Emit all results of a row kernel, or those of the steps: whole rows."""
-    if emit_softmax(e, leaves, rows, steps):
-        e.code.called.update(rows.roles)
-        return
-    full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
-    numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
-    walks = plan_walks(e, full, rows)
-    at = RowElemental(e, rows)
+    numbers = with_role(results, given.rows, Role.ROW)
+    at = RowElemental(e, given.rows, given.flat)
     loops = at.open_rows(steps)
-    for step in walks:
-        _emit_walk(at, step)
+    for step, run in zip(given.walks, given.runs, strict=True):
+        if run is None:
+            _emit_walk(at, step)
+        else:
+            _emit_run(at, step.reduces[0], run)
     values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
     for leaf, value in zip(numbers, values, strict=True):
         leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
@@ -77,14 +129,6 @@ def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps
 def _emit_walk(e: RowElemental, step: Walk) -> None:
     """One loop over the row, and one before it for reductions that are carried where others are made of parts."""
     reducers = [Reducer(e, reduce) for reduce in step.reduces]
-    run = run_of_row(e, reducers[0]) if len(reducers) == 1 and not (step.written or step.staged) else None
-    if run is not None:
-        (reducer,) = reducers
-        opened = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
-        total = reducer.result(reducer.close(reducer.join(opened, [run])))
-        e.bind(reducer.instruction, e.place(reducer.instruction), total)
-        return
-    e.code.walks = e.code.walks or bool(reducers)
     opened = [r.open([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
     in_parts = [n for n, reducer in enumerate(reducers) if reducer.in_parts]
     carried = [n for n, reducer in enumerate(reducers) if not reducer.in_parts]
@@ -96,7 +140,7 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         final = columns.close([value for values in found for value in values])
         results.update(zip(carried, regrouped(final, found), strict=True))
     if in_parts:
-        expensive = any(i.opcode in EXPENSIVE for i in wanted(e, e.rows, step, through=False))
+        expensive = any(i.opcode in EXPENSIVE for i in wanted(e.view, e.rows, step, through=False))
         sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes, expensive=expensive)
         for registers in sums.steps():
             e.set_column(sums.positions)
@@ -108,30 +152,25 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         e.bind(reducer.instruction, e.place(reducer.instruction), reducer.result(reducer.close(results[n])))
 
 
-def run_of_row(e: RowElemental, reducer: Reducer) -> Register | None:
-    """The sum of a row, if a function that kernels share computes it."""
-    code, operand = e.code, reducer.operands[0]
-    if reducer.in_single or not reducer.in_parts or not is_run(code, e.rows.grid.length):
-        return None
-    made = made_of(operand, e.leaves, in_rows=True)
-    if made is None or not all(_is_of_row(e, number) for number in made.numbers):
-        return None
+def _emit_run(e: RowElemental, reduction: Instruction, run: Run) -> None:
+    """The sum of a row, by a function."""
+    code, made, reducer, length = e.code, run.made, Reducer(e, reduction), e.rows.grid.length
     e.set_column([0] * len(e.row_sizes))
-    offset = code.multiply(e.row, e.rows.grid.length)
+    offset = code.multiply(e.row, length)
     arrays = [address(code, e.leaves[x], x.shape.dtype, offset) for x in made.arrays]
     numbers = [flatten(e.value(n, e.place(n)))[0] for n in made.numbers]
-    run = SumRun(made.term, operand.shape.dtype, bool(streams_of(e, made.arrays, made.arrays[0].shape)))
-    code.called.add(operand)
-    return run.call(code, arrays, e.rows.grid.length, numbers)
+    total = SumRun(made.term, reducer.dtypes[0], run.ahead).call(code, arrays, length, numbers)
+    opened = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
+    e.bind(reduction, e.place(reduction), reducer.result(reducer.close(reducer.join(opened, [total]))))
 
 
-def _is_of_row(e: RowElemental, broadcast: Instruction) -> bool:
+def _is_of_row(rows: RowGraph, broadcast: Instruction) -> bool:
     """Whether a broadcast number is the same for all elements of a row."""
-    ((source, role),) = e.rows.sources[broadcast]
+    ((source, role),) = rows.sources[broadcast]
     return role is Role.ROW or source.shape.size == 1
 
 
-def is_light_in_rows(rows: RowGraph, called: Collection[Hashable]) -> bool:
+def is_light_in_rows(rows: RowGraph, called: Collection[Instruction]) -> bool:
     """Whether all that a kernel computes of elements of rows itself is little and cheap."""
     own = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources and i not in called]
     return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - SINGLE for i in own)
@@ -178,9 +217,9 @@ def emit_body(
 class RowElemental(Elemental):
     """Values at the current row and column, whatever their shape."""
 
-    def __init__(self, e: Elemental, rows: RowGraph):
+    def __init__(self, e: Elemental, rows: RowGraph, flat: bool):
         super().__init__(e.code, e.leaves, e.rules, e.scratch)
-        self.rows, self.flat = rows, is_flat(rows, e)
+        self.rows, self.flat = rows, flat
         self.kept: dict[Instruction, StackArray | ReadBack] = {}
         first = rows.first_array
         dims, split = [size for size in first.dims if size != 1], rows.grid.row_dims(first)
@@ -301,10 +340,10 @@ class RowElemental(Elemental):
         return EMIT[instruction.opcode](self.code, instruction, *values)
 
 
-def is_flat(rows: RowGraph, e: Elemental) -> bool:
+def is_flat(rows: RowGraph, view: View) -> bool:
     """Whether everything is read at the current row and column, so that no multi-dimensional index is needed."""
     for instruction in rows.roles:
-        if instruction in e.leaves or not instruction.operands:
+        if instruction in view.leaves or not instruction.operands:
             if instruction.opcode is Op.IOTA:
                 return False
             continue
@@ -346,7 +385,7 @@ class ReadBack:
     def read(self, column: IndexValue) -> Register:
         e, leaf = self.e, self.leaf
         offset = e.place(leaf.instruction, leaf.shape).offset(leaf.shape)
-        return load(e.code, leaf.pointer, leaf.shape.dtype, offset)
+        return load(e.code, leaf.pointer(e), leaf.shape.dtype, offset)
 
 
 def _join(code: Code, positions: Sequence[IndexValue], sizes: Sequence[int]) -> IndexValue:
@@ -359,7 +398,7 @@ def _join(code: Code, positions: Sequence[IndexValue], sizes: Sequence[int]) -> 
 # What each walk does ------------------------------------------------------------------------------------------------
 
 
-def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph, space: int = STAGED_BYTES) -> list[Walk]:
+def plan_walks(view: View, full: Sequence[Leaf], rows: RowGraph, space: int = STAGED_BYTES) -> list[Walk]:
     """One walk per level of reductions, and one for results that need all of them. In-place results come last.
 
     space: bytes for values of a row that several walks need.
@@ -379,19 +418,19 @@ def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph, space: int = 
         walks[-1 if leaf.in_place else levels[leaf.instruction]].written.append(leaf)
     for n, step in enumerate(walks):
         for leaf in step.written:
-            if leaf.instruction not in e.leaves:
+            if leaf.instruction not in view.leaves:
                 for later in walks[n + 1 :]:
                     later.held.append(leaf.instruction)
-    _stage(e, rows, walks, space)
+    _stage(view, rows, walks, space)
     return walks
 
 
-def _stage(e: Elemental, rows: RowGraph, walks: list[Walk], space: int) -> None:
+def _stage(view: View, rows: RowGraph, walks: list[Walk], space: int) -> None:
     """Keep expensive values for later walks that need them. Users are considered before their operands."""
-    needs = [wanted(e, rows, step) for step in walks]
+    needs = [wanted(view, rows, step) for step in walks]
     for instruction in reversed(list(rows.roles)):
         users = [n for n, found in enumerate(needs) if instruction in found]
-        if len(users) < 2 or not _is_dear(e, rows, instruction):
+        if len(users) < 2 or not _is_dear(view, rows, instruction):
             continue
         size = rows.grid.length * instruction.shape.dtype.bytes
         if size > space:
@@ -400,20 +439,20 @@ def _stage(e: Elemental, rows: RowGraph, walks: list[Walk], space: int) -> None:
         walks[users[0]].staged.append(instruction)
         for n in users[1:]:
             walks[n].held.append(instruction)
-            needs[n] = wanted(e, rows, walks[n])
+            needs[n] = wanted(view, rows, walks[n])
     for step in walks:
-        needed = wanted(e, rows, step, through=False)
-        step.held = [i for i in dict.fromkeys(step.held) if i in needed]
+        needed = wanted(view, rows, step, through=False)
+        step.held[:] = [i for i in dict.fromkeys(step.held) if i in needed]
 
 
-def _is_dear(e: Elemental, rows: RowGraph, instruction: Instruction) -> bool:
-    if rows.roles[instruction] is not Role.FULL or instruction in e.leaves or not instruction.operands:
+def _is_dear(view: View, rows: RowGraph, instruction: Instruction) -> bool:
+    if rows.roles[instruction] is not Role.FULL or instruction in view.leaves or not instruction.operands:
         return False
     cheap = instruction.opcode in ELEMENTWISE or instruction.opcode in PASSED
     return instruction.opcode in EXPENSIVE or not (cheap or instruction.opcode is Op.GET_TUPLE_ELEMENT)
 
 
-def wanted(e: Elemental, rows: RowGraph, step: Walk, through: bool = True) -> set[Instruction]:
+def wanted(view: View, rows: RowGraph, step: Walk, through: bool = True) -> set[Instruction]:
     """Values that a walk computes per element; with `through`, also the values that it holds."""
     found: set[Instruction] = set()
     stack = list(step.ends)
@@ -428,3 +467,15 @@ def wanted(e: Elemental, rows: RowGraph, step: Walk, through: bool = True) -> se
         found.add(instruction)
         stack += rows.here(instruction)
     return found
+
+
+@form("rows/walks", emit_rows, STAGED_BYTES="bytes of values that several walks need")
+def walks(task: Task) -> Fit:
+    """Rows one by one: a walk over the row for each level of reductions, whose results stay in registers."""
+    view, rows = task.view, rows_of(task)
+    planned = tuple(plan_walks(view, with_role(task.results, rows, Role.FULL), rows))
+    runs = tuple(_run_of(view, walk, rows) for walk in planned)
+    called = {walk.ends[0] for walk, run in zip(planned, runs, strict=True) if run is not None}
+    own = any(walk.reduces and run is None for walk, run in zip(planned, runs, strict=True))
+    found, light = RowWalks(rows, is_flat(rows, view), planned, runs), is_light_in_rows(rows, called)
+    return Fit(found, in_whole_rows(rows, task), over_rows(rows), bool(called), own, light=light)

@@ -20,18 +20,35 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
+from .form import Fit, Results, Task, Unfit, at_least, between, form, needs
 from .leaf import Leaf
 from .memory import Pointer, address, load, store
 from .narrow import NARROW
 from .ranges import Steps
-from .reduce import Reducer
+from .reduce import Reducer, Reduction
 from .registers import FLOAT, HALF, I16, I32, flatten, memory_type
 from .row_graph import Role, RowGraph
-from .rows import SINGLE, RowElemental, Walk, is_flat, plan_walks, wanted
+from .rows import (
+    SINGLE,
+    RowElemental,
+    Walk,
+    in_whole_rows,
+    is_flat,
+    is_light_in_rows,
+    over_rows,
+    plan_walks,
+    rows_of,
+    wanted,
+    with_role,
+)
 from .stack import StackArray, alloca
+from .view import View
 
-SHORTEST, LONGEST = 4, 33
-"""Elements of a row. Fewer are no square; longer rows fill vectors by themselves, and their sums are made of parts."""
+MINIMUM_LENGTH = 4
+"""Elements of a row. Fewer are no square."""
+
+MAXIMUM_LENGTH = 33
+"""Longer rows fill vectors by themselves, and their sums are made of parts."""
 
 CHAINS = 2
 """Vectors of a block: while the maximum or sum of one waits for its last step, the other's goes on."""
@@ -43,58 +60,72 @@ WIDTHS = {DType.F32: FLOAT, DType.BF16: I32, DType.F16: I32}
 """What holds an element of a block in the transposed arrays: narrow ones as bits, widened."""
 
 
-def emit_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps | None) -> bool:
-    """Emit a row kernel of short rows; False if it is none of `are_abreast`."""
-    if not are_abreast(e, leaves, rows):
-        return False
-    AbreastRows(e, rows, leaves, CHAINS * e.code.lanes(32)).emit(steps)
-    return True
+@dataclass(frozen=True, slots=True)
+class Abreast:
+    """lanes: rows of a block."""
+
+    rows: RowGraph
+    lanes: int
+    walks: tuple[Walk, ...]
 
 
-def are_abreast(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
-    """Whether a row kernel gains by rows side by side: they are short and many, with elements of dtypes that can be."""
-    lanes = CHAINS * e.code.lanes(32)
-    if e.code.by_element or lanes < SIDE or rows.grid.count < lanes or not SHORTEST <= rows.grid.length <= LONGEST:
-        return False
-    if not is_flat(rows, e) or not all(map(_is_taken, _in_memory(e, leaves, rows))):
-        return False
-    if any(i not in e.leaves and not i.operands and i.shape.size != 1 for i in _by_row(rows)):
-        return False
-    return _single_gains(e, leaves, rows) if is_single(leaves) else _gains(e, leaves, rows)
+def _must_gain(view: View, results: Results, rows: RowGraph) -> None:
+    """Raises Unfit if a row kernel does not gain by rows side by side."""
+    lanes, grid = CHAINS * view.lanes(32), rows.grid
+    needs(not view.by_element, "for a device")
+    at_least(lanes, SIDE, "rows of a block")
+    between(grid.length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
+    at_least(grid.count, lanes, "rows")
+    for dtype, role in _in_memory(view, results.leaves, rows):
+        needs(dtype in WIDTHS if role is Role.FULL else not dtype.is_complex, f"{dtype.value} cannot be turned")
+    made = any(i not in view.leaves and not i.operands and i.shape.size != 1 for i in _by_row(rows))
+    needs(not made and is_flat(rows, view), "something is not read at the current row and column, or made there")
+    if is_single(results):
+        _single_must_gain(view, results, rows)
+    else:
+        _many_must_gain(view, results, rows)
 
 
-def is_single(leaves: Sequence[Leaf]) -> bool:
+def is_single(results: Results) -> bool:
     """Whether a kernel is one reduction, and nothing follows it."""
-    return len(leaves) == 1 and leaves[0].instruction.opcode is Op.REDUCE
+    return results.alone and results.root.opcode is Op.REDUCE
 
 
-def _single_gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
-    """Whether LLVM would make scalars of it: a row fills no vector of 16, or each step rounds and waits for one."""
-    reducer = Reducer(e, leaves[0].instruction, apart=False)
-    if reducer.simple is None or rows.grid.length < LEAST_SINGLE or rows.grid.count < MANY_SINGLE:
-        return False
-    if reducer.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
-        return rows.grid.length < FILLS
-    return reducer.dtypes[0] in NARROW and not reducer.in_single
+def _single_must_gain(view: View, results: Results, rows: RowGraph) -> None:
+    """LLVM makes scalars of it if a row fills no vector of 16, or if each step rounds and waits for one."""
+    reduction, length, count = Reduction.of(view, results.root, apart=False), rows.grid.length, rows.grid.count
+    if reduction.simple is None:
+        raise Unfit("the region is no single operation")
+    at_least(length, MINIMUM_REDUCED_LENGTH, "elements that are only reduced of a row")
+    at_least(count, MINIMUM_REDUCED_ROWS, "rows that are only reduced")
+    if reduction.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
+        needs(length < FULL_LENGTH, f"rows of {length} elements fill vectors of {FULL_LENGTH}")
+    else:
+        needs(reduction.dtype in NARROW and not reduction.in_single, "no step of the reduction rounds")
 
 
-LEAST_SINGLE, FILLS = 9, 16
-"""Elements of a row that is only reduced, from which on it is not unrolled, and from which on it is vectors."""
+MINIMUM_REDUCED_LENGTH = 9
+"""Elements of a row that is only reduced. Shorter ones are unrolled."""
 
-MANY_SINGLE = 2048
-"""Such rows from which on 15 ms more of compilation pay."""
+FULL_LENGTH = 16
+"""Elements of a row that is only reduced, of which LLVM makes vectors."""
+
+MINIMUM_REDUCED_ROWS = 2048
+"""Such rows at least, for which 15 ms more of compilation pay."""
 
 
-def _gains(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> bool:
-    """Whether rows one by one take longer: those with functions of elements, unless they are f32 and whole vectors of
-    all sizes; others if their end is within 128 bits, and a row is no part of them.
+def _many_must_gain(view: View, results: Results, rows: RowGraph) -> None:
+    """Rows one by one take longer with functions of elements, unless they are f32 and whole vectors of all sizes;
+    others if their end is within 128 bits, and a row is no part of them.
     """
-    found = {array for array in _in_memory(e, leaves, rows) if array[1] is Role.FULL}
+    found = {array for array in _in_memory(view, results.leaves, rows) if array[1] is Role.FULL}
     sizes = [rows.grid.length * dtype.bytes for dtype, _ in found]
     full = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources]
     if any(i.opcode in EXPENSIVE - SINGLE for i in full):
-        return any(size % VECTORS for size in sizes)
-    return any(size > LANE and size % LANE for size in sizes)
+        needs(any(size % VECTORS for size in sizes), f"rows are multiples of {VECTORS} bytes")
+    else:
+        gains = any(size > LANE and size % LANE for size in sizes)
+        needs(gains, f"rows are multiples of {LANE} bytes, or fewer")
 
 
 LANE, VECTORS = 16, 128
@@ -105,15 +136,10 @@ def _by_row(rows: RowGraph) -> list[Instruction]:
     return [i for i, role in rows.roles.items() if role is not Role.COLUMN]
 
 
-def _in_memory(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> list[tuple[DType, Role]]:
+def _in_memory(view: View, leaves: Sequence[Leaf], rows: RowGraph) -> list[tuple[DType, Role]]:
     """The dtypes and roles of the arrays that are read or written by row."""
-    read = [(i.shape.dtype, rows.roles[i]) for i in _by_row(rows) if i in e.leaves]
+    read = [(i.shape.dtype, rows.roles[i]) for i in _by_row(rows) if i in view.leaves]
     return read + [(leaf.shape.dtype, rows.roles[leaf.instruction]) for leaf in leaves]
-
-
-def _is_taken(array: tuple[DType, Role]) -> bool:
-    dtype, role = array
-    return dtype in WIDTHS if role is Role.FULL else not dtype.is_complex
 
 
 @dataclass(eq=False, slots=True)
@@ -223,11 +249,11 @@ _PAIRS = (0, 1, 4, 5), (2, 3, 6, 7)
 class AbreastRows(RowElemental):
     """Emits a row kernel in blocks of as many rows as a vector has lanes."""
 
-    def __init__(self, e: Elemental, rows: RowGraph, leaves: Sequence[Leaf], lanes: int):
-        super().__init__(e, rows)
-        self.lanes, self.length = lanes, rows.grid.length
-        self.full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
-        self.numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
+    def __init__(self, e: Elemental, results: Results, given: Abreast):
+        rows = given.rows
+        super().__init__(e, rows, flat=True)
+        self.lanes, self.length, self.walks = given.lanes, rows.grid.length, given.walks
+        self.full, self.numbers = (with_role(results, rows, role) for role in (Role.FULL, Role.ROW))
         self.memory = [i for i in _by_row(rows) if i in e.leaves]
         self.first: IndexValue = 0
         self.sources: dict[Instruction, Columns | Pointer] = {}
@@ -237,7 +263,6 @@ class AbreastRows(RowElemental):
 
     def emit(self, steps: Steps | None) -> None:
         code, count = self.code, self.rows.grid.count
-        walks = plan_walks(self, self.full, self.rows)
         made = {leaf: Columns.new(code, leaf.shape.dtype, self.lanes, self.length) for leaf in self.full}
         each = 1 if steps is None else count // steps.partition.extent
         begin, end = (0, count) if steps is None else (code.multiply(x, each) for x in (steps.begin, steps.end))
@@ -245,7 +270,7 @@ class AbreastRows(RowElemental):
         self.first, left = block.index, code.subtract(end, block.index)
         rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)
         targets = self._open(rest, left)
-        for step in walks:
+        for step in self.walks:
             self._walk(step, made)
         with self._lane() as lane:
             self._recall_rows(lane)
@@ -267,7 +292,7 @@ class AbreastRows(RowElemental):
         code = self.code
         read = [(self.leaves[i].value, i.shape.dtype, self.rows.roles[i]) for i in self.memory]
         written = [
-            (x.pointer.value, x.shape.dtype, self.rows.roles[x.instruction]) for x in (*self.full, *self.numbers)
+            (x.pointer(self).value, x.shape.dtype, self.rows.roles[x.instruction]) for x in (*self.full, *self.numbers)
         ]
         arrays = [*read, *written]
         if rest is None:
@@ -297,7 +322,7 @@ class AbreastRows(RowElemental):
             return
         branch = self.code.branch(rest)
         for leaf, place in targets.items():
-            array = leaf.pointer.value, leaf.shape.dtype, self.rows.roles[leaf.instruction]
+            array = leaf.pointer(self).value, leaf.shape.dtype, self.rows.roles[leaf.instruction]
             self._copy(self._place_of(*array), place, array, left)
         branch.otherwise()
         branch.join((), ())
@@ -404,6 +429,27 @@ class AbreastRows(RowElemental):
 
     def _numbers_of(self, step: Walk) -> list[Instruction]:
         """Values of the row that a walk reads."""
-        found = wanted(self, self.rows, step)
+        found = wanted(self.view, self.rows, step)
         sources = [pair for i in self.rows.roles if i in found for pair in self.rows.sources.get(i, ())]
         return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))
+
+
+@form(
+    "rows/abreast",
+    lambda e, results, given, steps: AbreastRows(e, results, given).emit(steps),
+    MINIMUM_LENGTH="elements of a row",
+    MAXIMUM_LENGTH="elements of a row",
+    MINIMUM_REDUCED_LENGTH="elements of a row that is only reduced",
+    MINIMUM_REDUCED_ROWS="rows that are only reduced",
+)
+def abreast(task: Task) -> Fit:
+    """Many short rows side by side: each lane is of another row.
+
+    A single reduction is a row kernel, too, if it gains by that.
+    """
+    view, results = task.view, task.results
+    rows = rows_of(task, single=True)
+    _must_gain(view, results, rows)
+    walks = tuple(plan_walks(view, with_role(results, rows, Role.FULL), rows))
+    found, light = Abreast(rows, CHAINS * view.lanes(32), walks), is_light_in_rows(rows, ())
+    return Fit(found, in_whole_rows(rows, task), over_rows(rows), light=light)

@@ -32,6 +32,6 @@ class Scratch:
         """
         if size > self.size:
             raise AssertionError(f"a kernel takes {size} bytes of scratch memory, the Plan bounds it by {self.size}")
-        if self.argument is None or (code.by_element and size <= ON_STACK):
+        if self.argument is None or (code.view.by_element and size <= ON_STACK):
             return alloca(code, I8, size)
         return self.argument

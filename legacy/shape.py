@@ -14,12 +14,12 @@ from .builder import Code, IndexValue
 from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
 from .elemental import Elemental, ElementRule, Index, Reads, same_order
+from .form import Fit, Results, Task, form
 from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
-from .loops import nest
+from .loops import Modes, modes_of, nest, writes
 from .memory import constant_array, immediate, is_splat, load
-from .padded_rows import PaddedRows
-from .ranges import Steps
+from .padded_rows import must_be_only
 from .registers import I32, I64, Register
 
 SHORT_ROW = 8
@@ -211,22 +211,12 @@ def _unpad(
     return quotient, conditions
 
 
-def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
+def write_padded(e: Elemental, results: Results, short: Modes | None, steps: None) -> None:
     """Write the padding value everywhere, then the operand over it."""
-    rows = PaddedRows.of(e, leaf)
-    if rows is not None:
-        rows.emit(e, leaf, steps)
-        return
-    assert steps is None, "the element-by-element rule is for steps"
+    code, leaf = e.code, results.first
     operand, filler = leaf.instruction.operands
-    code = e.code
-    if _has_short_rows(leaf):
-
-        def write(positions: list[IndexValue]) -> None:
-            index = Index.at(code, leaf.shape, positions)
-            leaf.write(e, index, e.value(leaf.instruction, index))
-
-        nest(e, leaf.shape, write)
+    if short is not None:
+        nest(e, leaf.shape, writes(e, results), None, short)
         return
     outside = e.value(filler, e.scalar(filler.shape))
     loop = code.loop(leaf.shape.size)
@@ -254,7 +244,18 @@ def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
         ]
         leaf.write(e, Index.at(code, leaf.shape, moved), value)
 
-    nest(e, inner, copy)
+    nest(e, inner, copy, None, modes_of(e.view, inner))
+
+
+@form("padded/pieces", write_padded)
+def padded(task: Task) -> Fit:
+    """A padded array: the padding value everywhere, and the operand over it.
+
+    Parameters: for rows so short that the value of each element is chosen, the modes of loops; else None.
+    """
+    must_be_only(task, Op.PAD)
+    short = modes_of(task.view, task.results.shape) if _has_short_rows(task.results.first) else None
+    return Fit(short, in_steps=task.partition is None)
 
 
 def _has_short_rows(leaf: Leaf) -> bool:

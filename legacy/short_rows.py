@@ -10,10 +10,11 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from .along import Along, stored_of
+from .along import Along, Reduced, stored_of
 from .elemental import Elemental
 from .memory import address
 from .registers import I32, Register, memory_type, poison
+from .view import View
 
 FEWEST = 3
 """Complex numbers of a row from which on vectors are faster."""
@@ -25,14 +26,18 @@ LINE = 64
 """Bytes of a vector, on every processor: the order of the additions is the same on all."""
 
 
-def sum_of_row(e: Elemental, operand: Instruction, along: Along) -> Register | None:
-    """The sum of all elements; None if they do not lie beside each other, or are computed, or not of such a number."""
+def source_of_row(view: View, operand: Instruction, reduced: Reduced) -> Instruction | None:
+    """The array in memory whose row is summed so; None if elements do not lie beside each other, or are computed, or
+    not of such a number.
+    """
+    if view.by_element or not reduced.is_row or not _is_short(view, operand.shape.dtype, reduced.sizes[0]):
+        return None
+    return stored_of(view, operand)
+
+
+def sum_of_row(e: Elemental, operand: Instruction, source: Instruction, along: Along) -> Register:
+    """The sum of all elements."""
     code, dtype = e.code, operand.shape.dtype
-    if code.by_element or not along.dense or len(along.sizes) != 1 or not _is_short(e, dtype, along.sizes[0]):
-        return None
-    source = stored_of(e, operand)
-    if source is None:
-        return None
     b, part, parts = code.b, memory_type(dtype), 2 if dtype.is_complex else 1
     add = b.fadd if dtype.is_complex else b.add
     first = address(code, e.leaves[source], dtype, along.place([0]).offset(operand.shape))
@@ -59,9 +64,9 @@ def sum_of_row(e: Elemental, operand: Instruction, along: Along) -> Register | N
     return tuple(found) if dtype.is_complex else found[0]
 
 
-def _is_short(e: Elemental, dtype: DType, count: int) -> bool:
+def _is_short(view: View, dtype: DType, count: int) -> bool:
     if dtype.is_complex:
-        return count >= FEWEST and not e.code.strict
+        return count >= FEWEST and not view.strict
     return dtype.is_integer and count in WORDS.get(dtype.bits, ())
 
 

@@ -5,7 +5,7 @@ rows of a call: loaded once for each short row, its constants alone took a tenth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from llvmlite import ir
 
@@ -18,8 +18,8 @@ from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
 from .extremum import close_chains, combine_chains, open_chains
 from .fetch import AHEAD, streams_of
+from .form import Fit, Results, Task, Unfit, between, form, needs
 from .helper import call, declared
-from .leaf import Leaf
 from .memory import LINE, Pointer, address, prefetch
 from .partial import LINES, PartialSums, nothing
 from .ranges import Steps
@@ -27,11 +27,16 @@ from .real import Real
 from .reduce import simple_op
 from .registers import FLOAT, I64, POINTER, Register, flatten, real_constant
 from .row_graph import PASSED, Role, RowGraph
+from .rows import in_whole_rows, rows_of
 from .stack import alloca
 from .sum_run import scaled_source
+from .view import View
 
-SHORTEST, LONGEST = 1 << 9, 1 << 16
-"""Elements of a row. Half as many take up to a tenth longer than in loops of a known length; a copy is on the stack."""
+MINIMUM_LENGTH = 1 << 9
+"""Elements of a row. Half as many take up to a tenth longer than in loops of a known length."""
+
+MAXIMUM_LENGTH = 1 << 16
+"""Elements of a row: a copy is on the stack."""
 
 LANES, EVEN = 32, 64
 """Partial sums of a row; elements of which rows that have no rest are multiples."""
@@ -63,7 +68,7 @@ class Softmax:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         source, result, held, rows, count, *factor = function.args
         length = code.multiply(count, EVEN) if self.even else count
         assert isinstance(length, ir.Value)
@@ -131,36 +136,43 @@ class Softmax:
         return flatten(sums.totals()[0])[0]
 
 
-def emit_softmax(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps | None) -> bool:
-    """Emit a row kernel that is a softmax or a log-softmax; False if it is none."""
-    code, length = e.code, rows.grid.length
-    if len(leaves) != 1 or leaves[0].shape.dtype is not DType.F32 or not SHORTEST <= length <= LONGEST:
-        return False
-    found = None if code.strict or code.by_element else _softmax_of(e, leaves[0].instruction, rows)
-    if found is None:
-        return False
-    source, factor, log = found
+@dataclass(frozen=True, slots=True)
+class SoftmaxRows:
+    """source: the array; factor: the scalar by which it is multiplied, if it is."""
+
+    rows: RowGraph
+    source: Instruction
+    factor: Instruction | None
+    helper: Softmax
+
+
+def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Steps | None) -> None:
+    code, rows, factor, helper, length = e.code, given.rows, given.factor, given.helper, given.rows.grid.length
     numbers: list[Register] = [] if factor is None else [e.value(factor, e.scalar(factor.shape))]
     each = rows.grid.count if steps is None else rows.grid.count // steps.partition.extent
     begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
     count: IndexValue = rows.grid.count if steps is None else code.subtract(code.multiply(steps.end, each), begin)
     offset = code.b.mul(code.value(begin), I64(length))
-    places = [address(code, pointer, DType.F32, offset) for pointer in (e.leaves[source], leaves[0].pointer)]
-    even = length % EVEN == 0
-    helper = Softmax(log, factor is not None, bool(streams_of(e, [source], source.shape)), even)
+    places = [
+        address(code, pointer, DType.F32, offset) for pointer in (e.leaves[given.source], results.first.pointer(e))
+    ]
     held = alloca(code, FLOAT, length)
     call(
         code.b,
         helper,
-        [*places, held, code.value(count), I64(length // EVEN if even else length), *(flatten(x)[0] for x in numbers)],
+        [
+            *places,
+            held,
+            code.value(count),
+            I64(length // EVEN if helper.even else length),
+            *(flatten(x)[0] for x in numbers),
+        ],
     )
-    code.shares = True
-    return True
 
 
-def _softmax_of(e: Elemental, root: Instruction, rows: RowGraph) -> tuple[Instruction, Instruction | None, bool] | None:
+def _softmax_of(view: View, root: Instruction, rows: RowGraph) -> tuple[Instruction, Instruction | None, bool] | None:
     """(The array, the scalar by which it is multiplied, whether it is the logarithm) of a softmax of its rows."""
-    if root in e.leaves or root.opcode not in (Op.DIVIDE, Op.SUBTRACT):
+    if root in view.leaves or root.opcode not in (Op.DIVIDE, Op.SUBTRACT):
         return None
     above, total = root.operands[0], _of_row(root.operands[1], rows)
     log = root.opcode is Op.SUBTRACT
@@ -170,12 +182,12 @@ def _softmax_of(e: Elemental, root: Instruction, rows: RowGraph) -> tuple[Instru
     if powers is None or powers.opcode is not Op.EXPONENTIAL or (powers.operands[0] if log else powers) is not above:
         return None
     difference = powers.operands[0]
-    if difference in e.leaves or difference.opcode is not Op.SUBTRACT:
+    if difference in view.leaves or difference.opcode is not Op.SUBTRACT:
         return None
     scores = difference.operands[0]
     if _reduced(_of_row(difference.operands[1], rows), Op.MAXIMUM, -math.inf) is not scores:
         return None
-    scaled = scaled_source(scores, e.leaves)
+    scaled = scaled_source(scores, view.leaves)
     if scaled is None or (scaled[1] is not None and scaled[1].operands[0].shape.rank):
         return None
     return scaled[0], None if scaled[1] is None else scaled[1].operands[0], log
@@ -195,3 +207,20 @@ def _reduced(reduction: Instruction | None, op: Op, start: float) -> Instruction
     root, init = simple_op(reduction.called()[0]), reduction.operands[1]
     same = root is not None and root.opcode is op and init.opcode is Op.CONSTANT
     return reduction.operands[0] if same and float(init.literal.array) == start else None
+
+
+@form("rows/softmax", emit_softmax, MINIMUM_LENGTH="elements of a row", MAXIMUM_LENGTH="elements of a row")
+def softmax(task: Task) -> Fit:
+    """Softmax and log-softmax: a function that kernels share does all rows of a call."""
+    view, results, rows = task.view, task.results, rows_of(task)
+    length, dtype = rows.grid.length, results.shape.dtype
+    needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
+    between(length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
+    needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
+    found = _softmax_of(view, results.root, rows)
+    if found is None:
+        raise Unfit("no softmax or log-softmax")
+    source, factor, log = found
+    helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
+    given = SoftmaxRows(rows, source, factor, helper)
+    return Fit(given, in_whole_rows(rows, task), tuple(rows.sources), shares=True, light=True)

@@ -17,19 +17,18 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.allocation import POOL_ALIGNMENT
-from ..planning.partition import Partition
 from . import sort_radix, sort_select
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
+from .form import Results
 from .helper import call, declared
 from .indexing import refuse
 from .memory import address
 from .ranges import Steps, loops_over
 from .registers import BOOL, I8, I64, POINTER, Register
 from .scratch import Scratch
-from .sort_order import KeyOrder, flushing_order, key_order, structure
+from .sort_order import KeyOrder, flushing_order, structure
 from .sort_rows import OperandRow, OperandRows, Target, at_starts
-from .sort_side import SideBySide, tile_of
 
 RUN = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
@@ -42,21 +41,12 @@ that is done in vectors.
 """
 
 
-def takes_steps(instruction: Instruction, partition: Partition) -> bool:
-    """Whether `emit_sort` can compute some of the steps: some of the rows."""
-    return instruction.dimensions[0] not in partition.dimensions
-
-
-def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target], steps: Steps | None = None) -> None:
+def emit_sort(
+    e: Elemental, instruction: Instruction, results: Sequence[Target], way: Way, steps: Steps | None = None
+) -> None:
     """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
-    dimension = instruction.dimensions[0]
-    keys = None if code.by_element else key_order(instruction.attributes["to_apply"])
-    tile = tile_of(instruction, keys, e.scratch.size, code.vector_bits) if keys is not None else None
-    if keys is not None and tile is not None:
-        SideBySide(e, instruction, keys, tile, results).emit(steps)
-        return
-    way = _way(e, instruction, results)
+    dimension, memory = instruction.dimensions[0], _memory(e, instruction, way)
     inside = () if steps is None else steps.dimensions
     order = [d for d in reversed(shape.minor_to_major) if d != dimension]
     with loops_over(code, steps, inside, shape.dims, order) as positions:
@@ -65,46 +55,68 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target],
             shape = result.shape
             start = address(code, result.pointer, shape.dtype, code.weighted_sum(positions, shape.strides))
             targets.append(OperandRow(start, shape.strides[dimension], shape))
-        _Sorter(e, instruction, positions, way).sort(targets, [r.start for r in results])
+        _Sorter(e, instruction, positions, memory).sort(targets, [r.start for r in results])
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How rows are sorted, and the scratch memory for it.
+class Cut:
+    """Which elements of sorted rows of `length` are wanted: the first ones. is_part: not all."""
 
-    spare: rows of each operand: one, and a second if the rows of the result are strided or parts. order: the known
-    order of keys. counts: for a sort by digits. selected: how many first elements are selected before they are sorted,
-    or 0. keys: the operand in whose spare rows their keys lie.
+    length: int
+    wanted: int
+    is_part: bool
+
+    @staticmethod
+    def of(results: Results) -> Cut:
+        (dimension,), leaves = results.root.dimensions, results.leaves
+        length = results.root.operands[0].shape.dims[dimension]
+        sizes = [leaf.shape.dims[dimension] for leaf in leaves]
+        wanted = max(leaf.start + size for leaf, size in zip(leaves, sizes, strict=True))
+        return Cut(length, wanted, any(size != length for size in sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How rows are sorted. spare: whether that takes scratch memory. is_part: whether the results are parts of rows.
+    order: the known order of keys. digits: whether the sort is by them. selected: how many first elements are selected
+    before they are sorted, or 0. keys: the operand in whose spare rows their keys lie. is_shared: whether a function
+    that kernels share sorts these.
     """
 
-    spare: Sequence[Sequence[OperandRow]]
+    spare: bool
+    is_part: bool = False
     order: KeyOrder | None = None
-    counts: ir.Value | None = None
+    digits: bool = False
     selected: int = 0
     keys: int = 0
+    is_shared: bool = False
 
 
-def _way(e: Elemental, instruction: Instruction, results: Sequence[Target]) -> _Way:
-    dimension = instruction.dimensions[0]
-    length = instruction.operands[0].shape.dims[dimension]
-    cut = any(r.shape.dims[dimension] != length for r in results)
-    if length <= RUN and not cut:
-        return _Way([])
-    alone = e.code.by_element
-    order = None if alone and length < ALONE else key_order(instruction.attributes["to_apply"])
-    rows, total = _layout(instruction, cut)
-    wanted = max(r.start + r.shape.dims[dimension] for r in results)
-    if order is not None and cut and not alone and sort_select.is_worth(length, wanted):
-        fits = (n for n, (shape, _) in enumerate(rows) if shape.dtype.bytes >= order.dtype.bytes)
-        keys = next(fits, None)
-        if keys is not None:
-            return _Way(_spare(e, rows, e.scratch.take(e.code, total)), order, None, wanted, keys)
-    if order is not None and sort_radix.is_worth(order, length):
-        more = sort_radix.count_bytes(order)
-        if total + more <= e.scratch.size:
-            base = e.scratch.take(e.code, total + more)
-            return _Way(_spare(e, rows, base), order, _at(e.code, base, total))
-    return _Way(_spare(e, rows, e.scratch.take(e.code, total)))
+def scratch_bytes(instruction: Instruction, cut: Cut) -> int:
+    """Bytes for rows of all operands."""
+    return _layout(instruction, cut.is_part)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """A way of sorting, and its scratch memory.
+
+    spare: rows of each operand: one, and a second if the rows of the result are strided or parts. counts: for a sort by
+    digits.
+    """
+
+    way: Way
+    spare: Sequence[Sequence[OperandRow]] = ()
+    counts: ir.Value | None = None
+
+
+def _memory(e: Elemental, instruction: Instruction, way: Way) -> _Memory:
+    if not way.spare:
+        return _Memory(way)
+    rows, total = _layout(instruction, way.is_part)
+    more = sort_radix.count_bytes(way.order) if way.digits and way.order is not None else 0
+    base = e.scratch.take(e.code, total + more)
+    return _Memory(way, _spare(e, rows, base), _at(e.code, base, total) if more else None)
 
 
 def _layout(instruction: Instruction, cut: bool) -> tuple[list[tuple[Shape, list[int]]], int]:
@@ -131,21 +143,22 @@ def _at(code: Code, base: ir.Value, offset: int) -> ir.Value:
 class _Sorter:
     """Sorts one row of every operand together. positions: of the row; the sorted dimension's entry is overwritten."""
 
-    def __init__(self, e: Elemental, instruction: Instruction, positions: list[IndexValue], way: _Way):
-        self.e, self.code, self.instruction, self.positions, self.way = e, e.code, instruction, positions, way
+    def __init__(self, e: Elemental, instruction: Instruction, positions: list[IndexValue], memory: _Memory):
+        self.e, self.code, self.instruction, self.positions = e, e.code, instruction, positions
+        self.way, self.memory = memory.way, memory
         self.comparator = instruction.attributes["to_apply"]
-        self.flushing = None if self.code.by_element else flushing_order(self.comparator)
+        self.flushing = None if self.code.view.by_element else flushing_order(self.comparator)
         self.dimension = instruction.dimensions[0]
         self.length = instruction.operands[0].shape.dims[self.dimension]
 
     def sort(self, targets: OperandRows, starts: Sequence[int]) -> None:
         """Sort the row. starts: for each target, the first element of the sorted row that it gets."""
-        way, spare = self.way, self.way.spare
+        way, spare = self.way, self.memory.spare
         passes = (-(-self.length // RUN) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
         if way.selected:
             last = self._select(last, [s[0] for s in spare])
-        elif way.counts is not None:
+        elif way.digits:
             last = self._sort_digits(last, [s[0] for s in spare], targets)
         elif passes:
             self._sort_runs(last, [s[0] for s in spare], passes)
@@ -167,10 +180,9 @@ class _Sorter:
         assert way.order is not None
         memory = others[way.keys].start, rows[way.keys].start
         count = sort_select.Selection(self.e, way.order, self.length, way.selected, *memory).collect(self._source, rows)
-        if code.strict:  # shared functions are not
+        if not way.is_shared:  # shared functions are not strict
             return self.sort_few(rows, others, count)
         _Few(self.instruction, self.e.rules).call(code, rows, others, count)
-        code.lean = True
         return rows
 
     def sort_few(self, rows: OperandRows, others: OperandRows, count: ir.Value) -> OperandRows:
@@ -188,8 +200,8 @@ class _Sorter:
     def _sort_digits(self, home: OperandRows, away: OperandRows, targets: OperandRows) -> OperandRows:
         """Sort by digits; returns the rows where the elements are: `home` if these are the targets."""
         code, way = self.code, self.way
-        assert way.order is not None and way.counts is not None
-        rows = sort_radix.RadixSort(self.e, way.order, self.length, way.counts).sort(self._source, home, away)
+        assert way.order is not None and self.memory.counts is not None
+        rows = sort_radix.RadixSort(self.e, way.order, self.length, self.memory.counts).sort(self._source, home, away)
         if not any(row is target for row, target in zip(home, targets, strict=True)):
             return rows
         elsewhere = code.branch(code.b.icmp_unsigned("!=", rows[0].start, home[0].start))
@@ -333,11 +345,11 @@ class _Few:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code = Code(module, function, strict=False)
+        code = Code(module, function)
         *starts, count = function.args
         rows = [OperandRow(start, 1, shape) for start, shape in zip(starts, 2 * self.shapes, strict=True)]
         half, e = len(self.shapes), Elemental(code, {}, self.rules, Scratch(None, 0))
-        way = _Way([], selected=1)
+        way = _Memory(Way(False, selected=1))
         sorted_ = _Sorter(e, self.instruction, [], way).sort_few(rows[:half], rows[half:], count)
         away = code.branch(code.b.icmp_unsigned("!=", sorted_[0].start, rows[0].start))
         loop = code.loop(count, unroll=Unroll.NEVER)

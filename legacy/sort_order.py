@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import COSMETIC_ATTRIBUTES
 from ..hlo.opcodes import Op
-from ..hlo.records import dataclass
+from ..hlo.records import dataclass, field
 from .convert import OWN_BITS, bits_of
 from .elemental import Elemental
 from .elementwise import EMIT
@@ -27,18 +27,19 @@ PURE = EMIT.keys() | {Op.PARAMETER, Op.CONSTANT, Op.BROADCAST, Op.RESHAPE, Op.BI
 class KeyOrder:
     """The order of keys: key(left) < key(right), or > if it is `descending`.
 
-    key: computes the key of a left element from the comparator's parameters. total: floats have the total order; else
-    zeros of both signs are equal, with them subnormals where comparisons take them for zeros, and a NaN, of which the
-    comparator says nothing, stands where the total order has it.
+    key: computes the key of a left element from the comparator's parameters; root: its root. total: floats have the
+    total order; else zeros of both signs are equal, with them subnormals where comparisons take them for zeros, and a
+    NaN, of which the comparator says nothing, stands where the total order has it.
     """
 
-    key: Computation
+    root: Instruction
+    key: Computation = field(compare=False)
     descending: bool
     total: bool
 
     @property
     def dtype(self) -> DType:
-        return self.key.root.shape.dtype
+        return self.root.shape.dtype
 
     @property
     def type(self) -> ir.IntType:
@@ -65,7 +66,7 @@ class KeyOrder:
         """Magnitudes below it, shifted by one bit, compare as 0. A subnormal f16 is compared as a normal f32;
         devices that keep subnormals compare them as they are.
         """
-        kept = e.code.strict or e.code.by_element or self.dtype is DType.F16
+        kept = e.view.strict or e.view.by_element or self.dtype is DType.F16
         return 1 if kept else 2 << OWN_BITS[self.dtype].mantissa
 
 
@@ -85,7 +86,8 @@ def key_order(comparator: Computation) -> KeyOrder | None:
         return None
     used = tuple(i for i in comparator.instructions if i in instructions)
     key = Computation(f"{comparator.name}.key", used, right if swapped else left)
-    return KeyOrder(key, (root.attributes["direction"] == "GT") != swapped, root.attributes.get("type") == "TOTALORDER")
+    descending = (root.attributes["direction"] == "GT") != swapped
+    return KeyOrder(key.root, key, descending, root.attributes.get("type") == "TOTALORDER")
 
 
 def flushing_order(comparator: Computation) -> KeyOrder | None:

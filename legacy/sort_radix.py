@@ -20,10 +20,10 @@ DIGIT = 8
 
 VALUES = 1 << DIGIT
 
-SHORTEST = 8
+MINIMUM_LENGTH_OF_DIGIT = 8
 """Least elements of a row for each digit of its keys. Shorter rows are faster by merges: each pass adds up counts."""
 
-LONGEST = 1 << 31
+LENGTH_LIMIT = 1 << 31
 """Counts have 32 bits."""
 
 
@@ -33,7 +33,7 @@ def digits(order: KeyOrder) -> int:
 
 def is_worth(order: KeyOrder, length: int) -> bool:
     """Whether rows of this length are sorted by digits."""
-    return SHORTEST * digits(order) <= length < LONGEST
+    return MINIMUM_LENGTH_OF_DIGIT * digits(order) <= length < LENGTH_LIMIT
 
 
 def count_bytes(order: KeyOrder) -> int:

@@ -17,16 +17,16 @@ from .registers import BOOL, I32, I64, Register, splat
 from .sort_order import KeyOrder
 from .sort_rows import OperandRows
 
-SHARE = 16
+MINIMUM_SHARE = 16
 """Least elements of a row for each wanted element. Of shorter rows, a sort of the whole row is nearly as fast."""
 
-SHARE_OF_SHORT = 4
-"""The same for rows below SHORT, of which exactly the wanted elements are collected."""
+MINIMUM_SHARE_OF_SHORT = 4
+"""The same for rows below GROUPED_LENGTH, of which exactly the wanted elements are collected."""
 
-SHORT = 512
+GROUPED_LENGTH = 512
 """Least elements of a row that is dealt out to groups."""
 
-SHORTEST = 32
+MINIMUM_LENGTH = 32
 """Least elements of a row, and the block of rows that are shorter than BLOCK."""
 
 GROUPS = 4
@@ -38,12 +38,14 @@ BLOCK = 64
 
 def is_worth(length: int, wanted: int) -> bool:
     """Whether the first `wanted` elements of rows of this length are selected."""
-    return length >= max(SHORTEST, (SHARE_OF_SHORT if length < SHORT else SHARE) * wanted)
+    return length >= max(
+        MINIMUM_LENGTH, (MINIMUM_SHARE_OF_SHORT if length < GROUPED_LENGTH else MINIMUM_SHARE) * wanted
+    )
 
 
 def group_count(length: int, wanted: int) -> int:
     """A multiple of BLOCK, and a divisor of the length if one is near; the length of a short row."""
-    if length < SHORT:
+    if length < GROUPED_LENGTH:
         return length
     least = max(2, -(-GROUPS * wanted // BLOCK)) * BLOCK
     return next((n for n in range(least, 2 * least, BLOCK) if length % n == 0), least)
@@ -65,7 +67,7 @@ class Selection:
         self._read(source)
         threshold = self._threshold()
         code, length = self.code, self.length
-        block = BLOCK if length >= BLOCK else SHORTEST
+        block = BLOCK if length >= BLOCK else MINIMUM_LENGTH
         rest = length % block
         state: list[Register] = [I64(0), I64(0), threshold]
         loop = code.loop(length - rest, step=block, carried=state, unroll=Unroll.NEVER)

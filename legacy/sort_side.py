@@ -15,8 +15,10 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.records import dataclass
 from ..planning.allocation import POOL_ALIGNMENT
+from ..planning.partition import Partition
 from .builder import IndexValue, Unroll
 from .elemental import Elemental, Index
+from .form import Results, Unfit, at_least, needs
 from .memory import LINE, Pointer, load, store
 from .ranges import Steps, loops_over
 from .registers import I8, I64, Register
@@ -24,7 +26,7 @@ from .sort_network import pair_table
 from .sort_order import KeyOrder
 from .sort_rows import Target
 
-LONGEST = 64
+MAXIMUM_LENGTH = 64
 """Elements of a row."""
 
 NUMBERED = (17, 1088)
@@ -40,7 +42,7 @@ again. Measured with AVX2, pairs of 8 f32 and s32 take half of the time with pla
 
 WIDE = 512
 
-LEAST_ROWS = 16
+MINIMUM_ROWS = 16
 """Rows below which nothing is gained."""
 
 
@@ -76,35 +78,61 @@ class Tile:
         return None
 
 
-def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile | None:
-    """The tile for a sort's rows; None if they are too long or too few, or elements are no single numbers."""
+def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile:
+    """The tile for a sort's rows. Raises Unfit if they are too long or too few, or elements are no single numbers."""
     shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
     length = shapes[0].dims[dimension]
-    if not 2 <= length <= LONGEST or any(shape.dtype.is_complex for shape in shapes):
-        return None
-    if math.prod(shapes[0].dims) < LEAST_ROWS * length:
-        return None
-    return Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
+    needs(2 <= length <= MAXIMUM_LENGTH, f"rows of {length} elements, not 2 to {MAXIMUM_LENGTH}")
+    needs(not any(shape.dtype.is_complex for shape in shapes), "complex numbers go along with the keys")
+    rows = math.prod(shapes[0].dims) // length
+    at_least(rows, MINIMUM_ROWS, "rows")
+    found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
+    if found is None:
+        raise Unfit(f"{room} bytes of scratch memory hold no row")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Abreast:
+    """order: of keys. column: the dimension whose rows lie side by side: the fastest that has enough, or that with the
+    most. by_steps: whether rows of neighbouring steps do instead: the column has too few, and there are more steps.
+    """
+
+    order: KeyOrder
+    tile: Tile
+    column: int | None
+    by_steps: bool
+
+    @staticmethod
+    def of(results: Results, order: KeyOrder, tile: Tile, partition: Partition | None) -> Abreast:
+        (dimension,), dims = results.root.dimensions, results.root.operands[0].shape.dims
+        inside = () if partition is None else partition.dimensions
+        others = [d for d in results.shape.minor_to_major if d != dimension and d not in inside]
+        enough = [d for d in others if dims[d] >= tile.lanes]
+        column = next(iter(enough), max(others, key=lambda d: dims[d], default=None))
+        rows = 1 if column is None else dims[column]
+        more = partition is not None and rows < tile.lanes and rows < partition.extent
+        return Abreast(order, tile, column, more)
 
 
 class SideBySide:
     """Sorts all rows, or those of steps."""
 
-    def __init__(self, e: Elemental, instruction: Instruction, order: KeyOrder, tile: Tile, results: Sequence[Target]):
-        self.e, self.code, self.instruction, self.order, self.tile = e, e.code, instruction, order, tile
+    def __init__(self, e: Elemental, instruction: Instruction, given: Abreast, results: Sequence[Target]):
+        self.e, self.code, self.instruction = e, e.code, instruction
+        self.order, self.tile, self.column, self.by_steps = given.order, given.tile, given.column, given.by_steps
         self.results = results
         (self.dimension,) = instruction.dimensions
         self.dims = instruction.operands[0].shape.dims
         self.length = self.dims[self.dimension]
-        base = e.scratch.take(e.code, tile.size)
+        base = e.scratch.take(e.code, self.tile.size)
         b = e.code.b
-        self.places = [b.gep(base, [I64(o)], inbounds=True, source_etype=I8) for o in tile.offsets]
+        self.places = [b.gep(base, [I64(o)], inbounds=True, source_etype=I8) for o in self.tile.offsets]
 
     def emit(self, steps: Steps | None) -> None:
-        inside = () if steps is None else steps.dimensions
+        inside, column = () if steps is None else steps.dimensions, self.column
         minor_first = [d for d in self.results[0].shape.minor_to_major if d != self.dimension]
-        column = self._column([d for d in minor_first if d not in inside])
-        if steps is not None and self._numbers_more(steps, column):
+        if steps is not None and self.by_steps:
             self._emit_steps(steps, [d for d in reversed(minor_first) if d not in inside])
             return
         others = [d for d in reversed(minor_first) if d != column]
@@ -118,16 +146,6 @@ class SideBySide:
                     first, lanes = loop.index, () if column is None else (column,)
                     self._sort(positions, lanes, first, count)
                     loop.close()
-
-    def _column(self, dimensions: Sequence[int]) -> int | None:
-        """The dimension whose rows lie side by side: the fastest that has enough, or that with the most."""
-        enough = [d for d in dimensions if self.dims[d] >= self.tile.lanes]
-        return next(iter(enough), max(dimensions, key=lambda d: self.dims[d], default=None))
-
-    def _numbers_more(self, steps: Steps, column: int | None) -> bool:
-        """Whether the column has too few rows for a tile, and there are more steps."""
-        rows = 1 if column is None else self.dims[column]
-        return rows < self.tile.lanes and rows < steps.partition.extent
 
     def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
         """Rows of neighbouring steps lie side by side."""

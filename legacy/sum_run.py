@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .along import Along
+from .along import Along, Reduced
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental
 from .fetch import AHEAD
@@ -21,17 +21,23 @@ from .partial import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
 from .real import Real
 from .registers import I64, POINTER, memory_type, real_constant
 from .stack import alloca
+from .view import View
 
-SHORTEST, ALONE = 256, 64
-"""Elements from which on a function is called: of many rows, and of one."""
+MINIMUM_LENGTH = 256
+"""Elements of each of many rows at least, for a function to be called."""
 
-LONGEST = 1 << 17
+MINIMUM_LENGTH_ALONE = 64
+"""The same of a single row."""
+
+MAXIMUM_LENGTH = 1 << 17
 """Elements of one call, at most: each partial sum then has as many terms as those inside it, and no level more."""
 
 
-def is_run(code: Code, count: int, alone: bool = False) -> bool:
+def is_run(view: View, count: int, alone: bool = False) -> bool:
     """Whether functions add up a run of this length. alone: there are no other rows."""
-    return (ALONE if alone else SHORTEST) <= count <= LONGEST and not (code.strict or code.by_element)
+    return (MINIMUM_LENGTH_ALONE if alone else MINIMUM_LENGTH) <= count <= MAXIMUM_LENGTH and not (
+        view.strict or view.by_element
+    )
 
 
 class Term(Enum):
@@ -85,7 +91,7 @@ class SumRun:
         count: int,
         numbers: Sequence[ir.Value] = (),
     ) -> ir.Value:
-        """The sum of `count` terms, from ALONE to LONGEST."""
+        """The sum of `count` terms, from MINIMUM_LENGTH_ALONE to MAXIMUM_LENGTH."""
         result = self.call_into(code, arrays, count, numbers)
         return code.b.load(result, typ=memory_type(self.dtype), align=self.dtype.bytes)
 
@@ -95,7 +101,6 @@ class SumRun:
         """Where the sums are."""
         result = alloca(code, memory_type(self.dtype), self.width)
         call(code.b, self, [*arrays, result, I64(count), *numbers])
-        code.shares = True
         return result
 
     def declare(self, module: ir.Module) -> ir.Function:
@@ -107,7 +112,7 @@ class SumRun:
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
-        code, given, bytes_ = Code(module, function, strict=False), list(function.args), self.dtype.bytes
+        code, given, bytes_ = Code(module, function), list(function.args), self.dtype.bytes
         sources, (result, count, *numbers) = given[: self.term.arrays], given[self.term.arrays :]
         lanes = LINE_BYTES // bytes_
         lines = LINES if lanes >= BALANCED // 2 * self.width else OUTSIDE  # errors of few lanes balance each other less
@@ -158,17 +163,19 @@ class SumRun:
         code.b.ret_void()
 
 
-def sum_along(e: Elemental, operand: Instruction, along: Along) -> ir.Value | None:
-    """The sum of all elements of an operand, if a function computes it."""
-    if not along.dense or len(along.sizes) != 1:
+def run_along(view: View, operand: Instruction, reduced: Reduced) -> Made | None:
+    """What the sum of all elements is made of, if a function computes it."""
+    if not reduced.is_row or not is_run(view, reduced.sizes[0], operand.shape.size == reduced.sizes[0]):
         return None
-    (count,) = along.sizes
-    made = made_of(operand, e.leaves) if is_run(e.code, count, operand.shape.size == count) else None
-    if made is None:
-        return None
+    return made_of(operand, view.leaves)
+
+
+def sum_along(e: Elemental, operand: Instruction, made: Made, along: Along) -> ir.Value:
+    """The sum of all elements."""
     offset = along.place([0]).offset(operand.shape)
     arrays = [address(e.code, e.leaves[x], x.shape.dtype, offset) for x in made.arrays]
-    return SumRun(made.term, operand.shape.dtype, along.ahead(1) is not None).call(e.code, arrays, count)
+    helper = SumRun(made.term, operand.shape.dtype, bool(along.reduced.streams))
+    return helper.call(e.code, arrays, along.sizes[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +183,8 @@ class Made:
     """How a sum's operand is made of arrays in memory and of numbers."""
 
     term: Term
-    arrays: Sequence[Instruction]
-    numbers: Sequence[Instruction] = ()
+    arrays: tuple[Instruction, ...]
+    numbers: tuple[Instruction, ...] = ()
 
 
 def made_of(operand: Instruction, leaves: Collection[Instruction], in_rows: bool = False) -> Made | None:
@@ -186,7 +193,7 @@ def made_of(operand: Instruction, leaves: Collection[Instruction], in_rows: bool
         return None
     leaf = source_of(operand, leaves)
     if leaf is not None:
-        return Made(Term.ELEMENT, [leaf])
+        return Made(Term.ELEMENT, (leaf,))
     inner = through(operand)
     if inner.opcode is Op.MULTIPLY:
         return _product(inner, leaves, in_rows)
@@ -197,15 +204,15 @@ def _product(product: Instruction, leaves: Collection[Instruction], in_rows: boo
     left, right = product.operands
     found = first, second = source_of(left, leaves), source_of(right, leaves)
     if first is not None and second is not None:
-        return Made(Term.SQUARE, [first]) if first is second else Made(Term.PRODUCT, [first, second])
+        return Made(Term.SQUARE, (first,)) if first is second else Made(Term.PRODUCT, (first, second))
     if left is right and in_rows and left.opcode is Op.SUBTRACT and left.operands[1].opcode is Op.BROADCAST:
         leaf = source_of(left.operands[0], leaves)
-        return None if leaf is None else Made(Term.DEVIATION, [leaf], [left.operands[1]])
+        return None if leaf is None else Made(Term.DEVIATION, (leaf,), (left.operands[1],))
     for square, other in ((left, found[1]), (right, found[0])):
         inner = through(square)
         if other is not None and inner.opcode is Op.MULTIPLY and inner.operands[0] is inner.operands[1]:
             leaf = source_of(inner.operands[0], leaves)
-            return None if leaf is None else Made(Term.WEIGHTED, [leaf, other])
+            return None if leaf is None else Made(Term.WEIGHTED, (leaf, other))
     return None
 
 

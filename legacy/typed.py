@@ -48,7 +48,7 @@ class Typed:
         real = real_of(code, dtype)
         if dtype.is_complex:
             return function(real, *values)
-        if dtype is DType.F16 and instruction.opcode in half.OPS and not code.by_element:
+        if dtype is DType.F16 and instruction.opcode in half.OPS and not code.view.by_element:
             return half.ordered(code, instruction.opcode, list(values))
         result = function(real, *(decode(code, dtype, v) for v in values))
         return encode(code, dtype, result) if instruction.shape.dtype is dtype else result

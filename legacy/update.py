@@ -6,6 +6,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .elemental import Elemental, Index
+from .form import Fit, Results, Task, form, needs
 from .linear import is_linear
 from .memory import Pointer, store
 from .ranges import Steps, elements, loops_over
@@ -16,12 +17,10 @@ def is_update(instruction: Instruction) -> bool:
     return instruction.opcode is Op.DYNAMIC_UPDATE_SLICE
 
 
-def emit_update(e: Elemental, instruction: Instruction, pointer: Pointer, in_place: bool) -> None:
-    """in_place: an operand of the kernel has the same memory as the result."""
-    code, shape = e.code, instruction.shape
-    operand, update, *starts = instruction.operands
-    held = e.leaves.get(operand)
-    if not (in_place and held is not None and held.value is pointer.value):
+def emit_update(e: Elemental, results: Results, copies: bool, steps: Steps | None) -> None:
+    code, instruction, pointer = e.code, results.root, results.first.pointer(e)
+    shape, (operand, update, *starts) = instruction.shape, instruction.operands
+    if copies:
         copy_operand(e, operand, shape, pointer)
     if update.shape.size == 0:
         return
@@ -54,3 +53,15 @@ def copy_operand(
     with loops_over(code, steps, inside, shape.dims, list(reversed(shape.minor_to_major))) as positions:
         value = e.value(operand, Index.at(code, operand.shape, positions))
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
+
+
+@form("update/in_place", emit_update)
+def in_place(task: Task) -> Fit:
+    """A slice is written over an operand, which need not move if it is in place.
+
+    Parameters: whether the operand has to be copied.
+    """
+    leaf, root = task.results.first, task.results.root
+    needs(task.results.alone and is_update(root), "no dynamic-update-slice is the only result")
+    held = task.view.leaves.get(root.operands[0])
+    return Fit(not (leaf.in_place and held == leaf.argument), in_steps=False)

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 from mlir import ir
 
+from .facts import Facts
+
 Value: TypeAlias = ir.Value
 
 FLOAT_PREDICATES = {
@@ -71,25 +73,12 @@ class Types:
 
 
 class Arithmetic:
-    """Creates operations at `ip`, in one function at a time. fma: whether the target has a fused multiply-add."""
+    """Creates operations at `ip`, in one function at a time."""
 
-    def __init__(
-        self,
-        module: ir.Module,
-        types: Types,
-        *,
-        strict: bool,
-        fma: bool,
-        vector_bits: int = 128,
-        by_element: bool = False,
-        products: int = 1,
-        bf16_pairs: bool = False,
-    ):
-        self.products = products  # of integers that one instruction of the target adds up
-        self.bf16_pairs = bf16_pairs  # whether one adds two products of bf16 to f32
-        self.by_element = by_element  # the outer shape, as in EmitOptions
-        self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
-        self.vector_bits = vector_bits
+    def __init__(self, module: ir.Module, types: Types, facts: Facts):
+        self.module, self.types, self.facts = module, types, facts
+        self.strict, self.by_element, self.vector_bits = facts.strict, facts.by_element, facts.vector_bits
+        self.fma_hardware = facts.fma
         self.location = ir.Location.unknown()
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}
@@ -98,10 +87,6 @@ class Arithmetic:
         self.hints = True  # whether loops have annotations
         self.vectors = set[str]()  # the operations of the vector dialect, by name
         self.loops = 0  # that were opened
-        self.shares = False  # whether functions that kernels share compute the products of the kernel, or its sums
-        self.lean = False  # whether few of LLVM's passes are enough for its loops
-        self.walks = False  # whether the kernel has long loops of reductions itself
-        self.called: set[Any] = set()  # buffers whose elements these functions compute
         self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []
@@ -110,7 +95,7 @@ class Arithmetic:
         """Of a linalg.generic whose body is being built: the point before it, and the number of scopes there."""
         self._constants: dict[Any, Value] = {}
         self._constant_ip = self.ip
-        self._flags = None if strict else types.contract
+        self._flags = None if facts.strict else types.contract
 
     # Operations ------------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from ..hlo.opcodes import Op
 from .graph import Buffer, Node
 
-LEAST_ELEMENTS = 1 << 16  # fewer take less time than it takes to compile the copies
-LEAST_CHAIN = 30  # operations after one another, beside the load and the store; of 20 it gains a twentieth at most
-MOST_BESIDE = 3  # operations for each of the chain: with more, a vector fills a processor alone
+MINIMUM_ELEMENTS = 1 << 16  # fewer take less time than it takes to compile the copies
+MINIMUM_CHAIN_OPERATIONS = (
+    30  # operations after one another, beside the load and the store; of 20 it gains a twentieth at most
+)
+MAXIMUM_OPERATIONS_BESIDE = 3  # operations for each of the chain: with more, a vector fills a processor alone
 
 LENGTHS = {
     Op.ATAN2: 40,
@@ -35,7 +37,7 @@ LENGTHS = {
 
 def is_chain(group: Sequence[Buffer]) -> bool:
     """Whether the results are many, and each is a long chain."""
-    if group[0].shape.size < LEAST_ELEMENTS or any(x.dtype.is_complex for x in group):
+    if group[0].shape.size < MINIMUM_ELEMENTS or any(x.dtype.is_complex for x in group):
         return False
     ends: dict[Node, int] = {}
     waiting = [x.writer for x in group if x.writer is not None]
@@ -51,7 +53,7 @@ def is_chain(group: Sequence[Buffer]) -> bool:
             ends[node] = _length(node) + max((ends[x] for x in before), default=0)
             waiting.pop()
     longest = max(ends.values(), default=0)
-    return longest >= LEAST_CHAIN and sum(map(_length, ends)) <= MOST_BESIDE * longest
+    return longest >= MINIMUM_CHAIN_OPERATIONS and sum(map(_length, ends)) <= MAXIMUM_OPERATIONS_BESIDE * longest
 
 
 def _length(node: Node) -> int:

@@ -11,52 +11,35 @@ from itertools import compress
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from . import half
-from .ahead import LINE, fetch, streams
+from .ahead import LINE, fetch
 from .builder import Builder, Index, Loop, Unroll, Value
-from .column_run import emit_columns_of_run
+from .column_blocks import BLOCK_COLUMNS, MAXIMUM_APART, Columns, are_compared, columns_of
 from .elemental import Elemental, Indices
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
-from .extremum import advance_column, close_column, extremum_of, takes_three
+from .extremum import advance_column, close_column, extremum_of
+from .form import Answer, Fits
 from .graph import Node
 from .long_sums import (
-    SHORT,
     Blocks,
     Carried,
     Totals,
-    are_float_sums,
     component_type,
 )
+from .products import dimensions_inside, write_together
 from .ranges import Steps, grouped, open_steps, width_of
-from .reduce import (
-    UNROLLABLE,
-    are_dear,
-    by_memory,
-    combine,
-    initials_of,
-    is_one_operation,
-    operands_of,
-    reduced_dimensions,
-    rounded,
-)
+from .reduce import UNROLLABLE, combine, is_one_operation, rounded
+from .reduce_ways import initials_of, operands_of, reduced_dimensions
+from .view import Subject, View
 
-BLOCK = 1024  # results accumulated together: a page of f32 of each row
-ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
-SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
-VECTOR = 16  # columns whose next rows are fetched at once, if they are a line of the cache
-NARROW = 2 * UNROLLABLE  # columns up to which ROWS of sums are read together: more took twice the time from memory
-LEAST_PIECES = 512  # columns from which on blocks may be pieces of rows
-SMALL = 1 << 16  # elements: it does not matter how long those of few columns take
-LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
-WHOLE_VECTOR = 16  # columns of sums from which on vectors are worth a rest
-LEAST_ROW, MOST_ROW = 3, 15  # columns that LLVM would gather, though they are vectors as well: of two, it parts them
-LEAST_BEST = 4  # the same of floats that are compared
-MOST_COPIED = 64  # elements of all rows of them, which LLVM has side by side
-LEAST_APART, MOST_APART = 5, 32  # columns whose vectors have loops of their own
-LEAST_ROUNDED = 9  # the same of compared bf16, of which fewer are as fast as scalars that LLVM joins
-LEAST_BYTES, GATHERING = 4, 512  # of their elements; bits of vectors of processors that gather soon enough for that
-FEW = 8  # chains whose errors do not cancel out yet
+VECTOR = 16
+"""Columns whose next rows are fetched at once, if they are a line of the cache."""
+
+LEAST_VECTOR = 8
+"""Columns from which on a loop over them is for vectors."""
+
+WHOLE_VECTOR = 16
+"""Columns of sums from which on vectors are worth a rest."""
 
 
 def _over_columns(size: int, rows: bool) -> Unroll:
@@ -74,7 +57,7 @@ def _vectors(size: int) -> list[tuple[int, int]]:
     be one with a mask, or scalars, in one loop, and something else in the next one, where it has to be fetched from
     memory that it has not reached yet.
     """
-    found, start, count = [], 0, MOST_APART
+    found, start, count = [], 0, MAXIMUM_APART
     while start < size:
         if size - start >= count:
             found.append((start, count))
@@ -83,24 +66,11 @@ def _vectors(size: int) -> list[tuple[int, int]]:
     return found
 
 
-def has_columns(node: Node) -> bool:
-    """Whether neighbours in the operand's memory belong to different results of several elements each."""
-    operand, reduced = node.inputs[0], reduced_dimensions(node)
-    if all(operand.dims[d] == 1 for d in reduced):
-        return False
-    innermost = next((d for d in operand.shape.minor_to_major if operand.dims[d] != 1), None)
-    return innermost is not None and innermost not in reduced
-
-
 def _is_product(node: Node) -> bool:
     """Whether a reduction multiplies floats that no step rounds to a narrower type."""
     writer = node.bodies[0].outputs[0].writer
     is_one = is_one_operation(node) and writer is not None and writer.opcode is Op.MULTIPLY
     return is_one and node.outputs[0].dtype in (DType.F32, DType.F64)
-
-
-def _is_best(node: Node) -> bool:
-    return node.opcode is Op.REDUCE and extremum_of(node) is not None
 
 
 class Accumulators:
@@ -112,7 +82,7 @@ class Accumulators:
         self.totals: list[Totals] = []
         best = extremum_of(node) if node.opcode is Op.REDUCE else None
         self.by_key = best if best and node.output.dtype is DType.F16 else None  # the accumulator, a better one
-        self.extremum = best if best and not self.by_key and takes_three(node) else None
+        self.extremum = best if are_compared(node) else None
         for buffer in node.outputs:
             self._add_slots(DType.S16 if self.by_key else buffer.dtype)
         self.is_product = node.opcode is Op.REDUCE and _is_product(node)  # its rows are multiplied first
@@ -212,53 +182,25 @@ class ColumnReduction:
     Loops: kept dimensions except the innermost, blocks of the innermost, reduced dimensions, one block.
     """
 
-    def __init__(self, e: Elemental, nodes: Sequence[Node], finish: Callable[[Indices], None]):
-        self.e, self.b, self.nodes, self.finish = e, e.b, nodes, finish
-        self.node, operand = nodes[0], nodes[0].inputs[0]
-        kept = [
-            d
-            for d in by_memory(operand, range(len(operand.dims)))
-            if d not in reduced_dimensions(self.node) and operand.dims[d] != 1
-        ]
-        self.outer, self.column = kept[:-1], kept[-1]
-        self.rows = [d for d in by_memory(operand, reduced_dimensions(self.node)) if operand.dims[d] != 1]
-        self.width = operand.dims[self.column]
-        self.block = min(BLOCK, self.width)
+    def __init__(self, e: Elemental, nodes: Sequence[Node], form: Columns, finish: Callable[[Indices], None]):
+        self.e, self.b, self.nodes, self.form, self.finish = e, e.b, nodes, form, finish
+        self.node, self.column, self.width, self.block = nodes[0], form.column, form.width, form.block
         self.accumulators = [Accumulators(self.b, node, self.block) for node in nodes]
-        self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
-        cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
-        best = all(slots.extremum for slots in self.accumulators)
-        read = [x for node in nodes for x in operands_of(node)]
-        self.ahead = streams(read, operand) if self.width >= LEAST_PIECES and not cheap else []
-        rounded_best = any(x.dtype is DType.BF16 for node in nodes if _is_best(node) for x in node.inputs)
-        self.apart = range(LEAST_ROUNDED if rounded_best else LEAST_APART, MOST_APART)
-        self.narrow = cheap and UNROLLABLE < self.width <= NARROW
-        self.together = SUMMED_ROWS if (cheap or (best and not self.ahead)) and not self.narrow else ROWS
-        self.count = count = math.prod(operand.dims[d] for d in self.rows)
-        many = count > FEW * SHORT * self.together  # chains: their errors cancel out
-        self.limit = (SHORT if many else SHORT // 2) * self.together
-        self.spills = [is_sum and count > self.limit for is_sum in self.sums]
 
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.node.inputs[0].dims
-        within = [] if steps is None else dimensions_inside(self.node, steps.partition)
-        if len(self.nodes) == 1 and emit_columns_of_run(self.e, self.node, self.finish, within, steps):
-            return
-        known = all(is_sum or held.extremum for is_sum, held in zip(self.sums, self.accumulators, strict=True))
-        b.lean = known and (self.width >= LEAST_PIECES or self.narrow or self.node.inputs[0].shape.size <= SMALL)
-        b.walks = True
         index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
         loops: list[Loop] = []
-        inside = [] if steps is None else dimensions_inside(self.node, steps.partition)
+        inside = [] if steps is None else dimensions_inside(self.node, steps.dimensions)
         if steps is not None and self.column in inside:
             self._emit_steps(steps, inside, index)
             return
         if steps is not None:
-            around, places = open_steps(b, steps, [dims[d] for d in inside], self._around())
+            around, places = open_steps(b, steps, [dims[d] for d in inside], self.form.around)
             loops.append(around)
             index |= zip(inside, places, strict=True)
-        for d in (d for d in self.outer if d not in inside):
-            loops.append(b.open_loop(0, dims[d], unroll=self._around()))
+        for d in (d for d in self.form.outer if d not in inside):
+            loops.append(b.open_loop(0, dims[d], unroll=self.form.around))
             index[d] = loops[-1].index
         whole = self.width - self.width % self.block
         if whole == self.block:
@@ -271,17 +213,6 @@ class ColumnReduction:
         for loop in reversed(loops):
             b.close_loop(loop)
 
-    def _around(self) -> Unroll:
-        """Of a loop around short rows, which LLVM unrolls: where processors can gather, it would make vectors of
-        several of them, element by element. Each row by itself is a vector or two, except where elements are narrow.
-        """
-        wide = all(x.dtype.bytes >= LEAST_BYTES for node in self.nodes for x in operands_of(node))
-        sums = zip(self.sums, self.nodes, strict=True)
-        plain = all(is_sum or not node.inputs[0].dtype.is_float for is_sum, node in sums)
-        least = LEAST_ROW if plain else LEAST_BEST
-        short = least <= self.width <= MOST_ROW and self.width * self.count <= MOST_COPIED
-        return Unroll.SCALAR if wide and short and self.b.vector_bits == GATHERING else Unroll.ANY
-
     def _emit_steps(self, steps: Steps, inside: Sequence[int], index: dict[int, Index]) -> None:
         """The steps number the columns, after some of the outer dimensions."""
         b, dims = self.b, self.node.inputs[0].dims
@@ -290,7 +221,7 @@ class ColumnReduction:
         for places, start, size in grouped(b, steps, [dims[d] for d in inside], width):
             index |= zip(inside, places, strict=False)
             loops = []
-            for d in (d for d in self.outer if d not in inside):
+            for d in (d for d in self.form.outer if d not in inside):
                 loops.append(b.open_loop(0, dims[d]))
                 index[d] = loops[-1].index
             self._block(index, start, size)
@@ -303,17 +234,17 @@ class ColumnReduction:
         for column in self._over_all(0, size):
             for slots, values in zip(self.accumulators, initials, strict=True):
                 slots.write(column, slots.opened(values))
-        spilled = list(compress(self.accumulators, self.spills))
+        spilled = list(compress(self.accumulators, self.form.spills))
         for slots in spilled:
             slots.open_totals(size)
 
         def at(prefix: Sequence[Index]) -> dict[int, Index]:
-            return index | dict(zip(self.rows, prefix, strict=False))
+            return index | dict(zip(self.form.rows, prefix, strict=False))
 
-        last = self.rows[-1]
+        last = self.form.rows[-1]
 
         def whole(prefix: Sequence[Index], first: Index, given: Carried) -> Carried:
-            self._rows(at(prefix), last, [b.add(first, k) for k in range(self.together)], start, size)
+            self._rows(at(prefix), last, [b.add(first, k) for k in range(self.form.together)], start, size)
             return given
 
         def rest(prefix: Sequence[Index], first: int, given: Carried) -> Carried:
@@ -325,15 +256,15 @@ class ColumnReduction:
                 slots.spill(size)
             return given
 
-        sizes = [self.node.inputs[0].dims[d] for d in self.rows]
-        limit = self.limit if spilled else math.prod(sizes)
-        around = Unroll.NONE if all(self.sums) or self.ahead else Unroll.ANY
-        Blocks(b, sizes, self.together, limit, spill, around).emit(whole, rest)
+        sizes = [self.node.inputs[0].dims[d] for d in self.form.rows]
+        limit = self.form.limit if spilled else math.prod(sizes)
+        around = Unroll.NONE if all(self.form.sums) or self.form.ahead else Unroll.ANY
+        Blocks(b, sizes, self.form.together, limit, spill, around).emit(whole, rest)
         for column in self._over_all(0, size):
             place = dict(index)
             place[self.column] = b.add(start, column)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
-            for slots, spills in zip(self.accumulators, self.spills, strict=True):
+            for slots, spills in zip(self.accumulators, self.form.spills, strict=True):
                 found = slots.read_totals(column) if spills else slots.closed(slots.read(column))
                 for value, buffer in zip(found, slots.node.outputs, strict=True):
                     b.remember((buffer, kept, False), rounded(self.e, buffer, value))
@@ -341,7 +272,7 @@ class ColumnReduction:
 
     def _over_all(self, first: Index, size: int, otherwise: Unroll = Unroll.ANY) -> Iterator[Index]:
         """The columns of a block from the first one on, in loops of whole vectors if they are few."""
-        for start, count in _vectors(size) if size in self.apart else [(0, size)]:
+        for start, count in _vectors(size) if size in self.form.apart else [(0, size)]:
             unroll = self._over(size, otherwise) if count == size else _over_columns(count * 2, False)
             with self.b.loop(0, count, unroll=unroll) as loop:
                 yield self.b.add(first, self.b.add(loop.index, start))
@@ -350,12 +281,12 @@ class ColumnReduction:
         """Of a loop over columns. After few passes accumulators are in memory anyway, and copies are only code;
         but pairs of lines, which LLVM reads together where it may unroll, come faster from memory.
         """
-        return Unroll.NONE if self.b.lean and not self.narrow and size > UNROLLABLE else otherwise
+        return Unroll.NONE if self.form.lean and not self.form.narrow and size > UNROLLABLE else otherwise
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
-        fetches = self.ahead and len(at) == self.together
-        piece = max(VECTOR, *(LINE // x.dtype.bytes for x in self.ahead)) if fetches else size
+        fetches = self.form.ahead and len(at) == self.form.together
+        piece = max(VECTOR, *(LINE // x.dtype.bytes for x in self.form.ahead)) if fetches else size
         if piece >= size or size % piece or size == self.width:
             self._columns(index, row, at, start, 0, size)
             return
@@ -364,7 +295,7 @@ class ColumnReduction:
             for r in at:
                 place = index | {row: b.add(r, len(at)), self.column: b.add(start, line.index)}
                 offset = self.e.offset(self.node.inputs[0], tuple(place[d] for d in range(len(place))))
-                fetch(self.e, self.ahead, offset, piece)
+                fetch(self.e, self.form.ahead, offset, piece)
             self._columns(index, row, at, start, line.index, piece)
 
     def _columns(
@@ -372,7 +303,7 @@ class ColumnReduction:
     ) -> None:
         """Combine a few rows of neighbouring columns, from the `first` of a block on."""
         b = self.b
-        unroll = _over_columns(size, all(self.sums) or self._around() is Unroll.SCALAR)
+        unroll = _over_columns(size, all(self.form.sums) or self.form.around is Unroll.SCALAR)
         for column in self._over_all(first, size, unroll):
             values = [slots.read(column) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row
@@ -383,7 +314,7 @@ class ColumnReduction:
                 for n, node in enumerate(self.nodes):
                     elements[n].append([self.e.value(x, full) for x in operands_of(node)])
             for n, node in enumerate(self.nodes):
-                if self.sums[n]:
+                if self.form.sums[n]:
                     values[n] = self.e.apply(node.bodies[0], [*values[n], *self._sum(node, elements[n])])
                     continue
                 values[n] = self.accumulators[n].advanced(self.e, values[n], elements[n])
@@ -398,23 +329,14 @@ class ColumnReduction:
         return total
 
 
-def dimensions_inside(node: Node, partition: Partition) -> list[int]:
-    """The dimensions of the operand that the steps number."""
-    kept = [d for d in range(len(node.inputs[0].dims)) if d not in reduced_dimensions(node)]
-    return [kept[d] for d in partition.dimensions]
+def fits(view: View, subject: Subject) -> Answer:
+    """In steps if these are groups of neighbouring columns."""
+    form, numbered = columns_of(view.facts, subject.products), dimensions_inside(subject.node, view.numbered)
+    if view.partition is None or form.column not in numbered:
+        return Fits(form, code=form.code)
+    grouped = numbered[-1] == form.column and width_of(view.partition, form.width, BLOCK_COLUMNS) is not None
+    return Fits(form, grouped, form.code)
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether a ColumnReduction can compute some of the steps: groups of neighbouring columns."""
-    operand, inside = node.inputs[0], dimensions_inside(node, partition)
-    column = next(d for d in operand.shape.minor_to_major if operand.dims[d] != 1)
-    if column not in inside:
-        return True
-    return inside[-1] == column and width_of(partition, operand.dims[column], BLOCK) is not None
-
-
-def same_columns(a: Node, b: Node) -> bool:
-    """Whether two reductions read buffers of one shape in one order."""
-    first, second = a.inputs[0], b.inputs[0]
-    same = first.dims == second.dims and first.strides == second.strides
-    return same and set(reduced_dimensions(a)) == set(reduced_dimensions(b))
+def emit(e: Elemental, subject: Subject, form: Columns, steps: Steps | None) -> None:
+    ColumnReduction(e, subject.products, form, lambda index: write_together(e, subject.results, index)).emit(steps)

@@ -5,7 +5,7 @@ of integers in vectors of several rows, whose lanes are combined at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mlir import ir
 
@@ -14,15 +14,19 @@ from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .ahead import streams
 from .builder import Index, Pointer, Unroll, Value
-from .elemental import Elemental, Indices
+from .elemental import Elemental
 from .elements import flatten, raw_type
+from .facts import Code, Facts
+from .form import Answer, Fits, fewer, more
 from .graph import Buffer, Node
 from .long_sums import LANES, are_float_sums
+from .products import dimensions_inside, write_together
 from .ranges import Steps, outer_loops
 from .reduce import is_one_operation
-from .sum_run import Form, SumRun, is_run, stored_of
+from .sum_run import MINIMUM_RUN_ELEMENTS, Form, SumRun, is_run, stored_of
+from .view import Subject, View
 
-MOST_WORDS = 7
+MAXIMUM_WORD_COLUMNS = 7
 """Columns of integers up to which a vector of several rows is faster than a vector for each row, or scalars."""
 
 _WORDS: dict[Op, tuple[str, str]] = {
@@ -37,56 +41,65 @@ _WORDS: dict[Op, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class Run:
     """Where the columns are. source: in memory; outer, columns: dimensions before and after the reduced ones; width:
-    elements of a row, the columns' number; count: elements of a run of rows.
+    elements of a row, the columns' number; count: elements of a run of rows. word: what combines integers; None of
+    floats, which are added up; inside: the operand's dimensions that the steps number.
     """
 
     source: Buffer
-    outer: Sequence[int]
-    columns: Sequence[int]
+    outer: tuple[int, ...]
+    columns: tuple[int, ...]
     width: int
     count: int
+    word: str | None
+    inside: tuple[int, ...]
 
 
-def _run_of(e: Elemental, node: Node, inside: Sequence[int]) -> _Run | None:
-    operand = node.inputs[0]
+def fits(view: View, subject: Subject) -> Answer:
+    if len(subject.products) != 1:
+        return f"{len(subject.products)} reductions"
+    run = run_of(view.facts, subject.node, dimensions_inside(subject.node, view.numbered))
+    return run if isinstance(run, str) else Fits(run, code=Code(shares=run.word is None))
+
+
+def run_of(facts: Facts, node: Node, inside: Sequence[int]) -> Run | str:
+    """The run of a reduction over columns; why it is none."""
+    operand, dtype = node.inputs[0], node.inputs[0].dtype
     reduced, rank = sorted(node.attributes["dimensions"]), len(operand.dims)
     if len(node.outputs) != 1 or reduced != list(range(reduced[0], reduced[-1] + 1)):
-        return None
-    outer, columns = list(range(reduced[0])), list(range(reduced[-1] + 1, rank))
+        return "several outputs, or kept dimensions between the reduced ones"
+    outer, columns = tuple(range(reduced[0])), tuple(range(reduced[-1] + 1, rank))
     width, source = math.prod(operand.dims[d] for d in columns), stored_of(operand)
-    count = math.prod(operand.dims[d] for d in reduced) * width
-    plain = operand.shape.is_row_major and node.output.shape.is_row_major
-    if source is None or not plain or width < 2 or not is_run(e.b, count) or any(d >= len(outer) for d in inside):
-        return None
-    return _Run(source, outer, columns, width, count)
+    count, word = math.prod(operand.dims[d] for d in reduced) * width, _word_of(node)
+    if source is None or not (operand.shape.is_row_major and node.output.shape.is_row_major):
+        return "the operand is not in memory row by row"
+    if width < 2 or not is_run(facts, count):
+        return (
+            "one column"
+            if width < 2
+            else fewer(count, "elements of a run, or their sum is in order", MINIMUM_RUN_ELEMENTS)
+        )
+    if any(d >= len(outer) for d in inside):
+        return "steps number columns"
+    if word is not None and width > MAXIMUM_WORD_COLUMNS:
+        return more(width, "columns of integers", MAXIMUM_WORD_COLUMNS)
+    if word is not None and count < (least := 2 * width * _lanes(facts, dtype)):
+        return fewer(count, "integers of a run", least)
+    if word is None and not (dtype in (DType.F32, DType.F64) and are_float_sums(node)):
+        return "it is no sum of f32 or f64"
+    if word is None and (width > LANES or width & (width - 1)):
+        return f"{width} columns, no power of two up to {LANES}"
+    return Run(source, outer, columns, width, count, word, tuple(inside))
 
 
-def emit_columns_of_run(
-    e: Elemental, node: Node, finish: Callable[[Indices], None], inside: Sequence[int], steps: Steps | None
-) -> bool:
-    """Emit a reduction over columns, each result followed by `finish` with its value bound; False if it is no such run.
-
-    inside: the operand's dimensions that the steps number.
-    """
-    run, dtype = _run_of(e, node, inside), node.inputs[0].dtype
-    if run is None:
-        return False
-    word = _word_of(node)
-    if word is None and not (
-        dtype in (DType.F32, DType.F64)
-        and are_float_sums(node)
-        and run.width <= LANES
-        and run.width & (run.width - 1) == 0
-    ):
-        return False
-    if word is not None and (run.width > MOST_WORDS or run.count < 2 * run.width * _lanes(e, dtype)):
-        return False
+def emit(e: Elemental, subject: Subject, run: Run, steps: Steps | None) -> None:
+    """Emit a reduction over columns, each result followed by what reads it."""
+    node, word, dtype = subject.node, run.word, subject.node.inputs[0].dtype
     b, operand, initial = e.b, node.inputs[0], node.inputs[-1]
     element = raw_type(b.types, dtype)
     (start,) = flatten(e.value(initial, ()))
-    with outer_loops(b, steps, inside, operand.dims, run.outer, Unroll.NONE) as places:
+    with outer_loops(b, steps, run.inside, operand.dims, run.outer, Unroll.NONE) as places:
         first: Index = 0
         for d in run.outer:
             first = b.add(first, b.mul(places.get(d, 0), operand.strides[d]))
@@ -106,8 +119,7 @@ def emit_columns_of_run(
             value = b.load(b.pointer(sums, column.index, element), element, dtype.bytes)
             made = b.op("arith.addf" if word is None else word, start, value)
             b.remember((node.output, tuple(index), False), made)
-            finish(tuple(index))
-    return True
+            write_together(e, subject.results, tuple(index))
 
 
 def _word_of(node: Node) -> str | None:
@@ -119,15 +131,15 @@ def _word_of(node: Node) -> str | None:
     return f"arith.{_WORDS[writer.opcode][dtype.is_signed]}"
 
 
-def _lanes(e: Elemental, dtype: DType) -> int:
+def _lanes(facts: Facts, dtype: DType) -> int:
     """Of one vector of the target."""
-    return max(e.b.vector_bits, 128) // dtype.bits
+    return max(facts.vector_bits, 128) // dtype.bits
 
 
-def _combined(e: Elemental, run: _Run, dtype: DType, word: str, at: Pointer) -> Value:
+def _combined(e: Elemental, run: Run, dtype: DType, word: str, at: Pointer) -> Value:
     """The memory of the columns' results: in as many vectors as there are columns, lane k is of column k mod width."""
     b, element = e.b, raw_type(e.b.types, dtype)
-    size = run.width * _lanes(e, dtype)
+    size = run.width * _lanes(e.b.facts, dtype)
 
     def read(place: Index, lanes: int) -> Value:
         return b.load(b.pointer(at, place, element), ir.VectorType.get([lanes], element), dtype.bytes)

@@ -9,39 +9,44 @@ import math
 from collections.abc import Sequence
 
 from .builder import Index, Unroll
-from .column_reduction import BLOCK, ROWS, Accumulators
+from .column_blocks import BLOCK_COLUMNS, ROWS_TOGETHER
+from .column_reduction import Accumulators
 from .dot import dimension_numbers, multiply_add, one_product, operand_indices
 from .elemental import Elemental
 from .elements import encode
+from .form import Answer, Fits
 from .graph import Buffer, Node
 from .long_sums import Blocks, Carried
+from .ranges import Steps
+from .view import Subject, View
 
-LEAST_COLUMNS = 8
-LONG = 256  # products in a chain
-
-
-def emit_columns(e: Elemental, node: Node, result: Buffer) -> bool:
-    """Emit the loops of a product of arrays. False if a loop per element is as fast."""
-    column = _column(node, result)
-    if column is None or not has_columns(node, result):
-        return False
-    _ColumnProduct(e, node, result, column).emit()
-    return True
+MINIMUM_COLUMNS = 8
+LONG_PRODUCTS = 256  # products in a chain
 
 
-def has_columns(node: Node, result: Buffer) -> bool:
-    """Whether a product is of complex numbers in memory whose columns are neighbours."""
-    lhs, rhs = node.inputs
-    if not all(x.dtype is result.dtype and x.writer is None for x in (lhs, rhs)) or not result.dtype.is_complex:
-        return False
-    contracted = dimension_numbers(node)[2]
-    return bool(contracted) and all(lhs.dims[d] for d in contracted) and _column(node, result) is not None
+def fits(view: View, subject: Subject) -> Answer:
+    """Of a product of arrays in memory, whose columns are neighbours. Never in steps."""
+    node, result = subject.node, subject.first
+    if not result.dtype.is_complex:
+        return f"numbers are not complex, but {result.dtype.value}"
+    if not all(x.dtype is result.dtype and x.writer is None for x in node.inputs):
+        return "an operand is not in memory"
+    contracted, column = dimension_numbers(node)[2], _column(node, result)
+    if not contracted or not all(node.inputs[0].dims[d] for d in contracted):
+        return "nothing is added up"
+    if column is None:
+        return f"there are no {MINIMUM_COLUMNS} columns that are neighbours in the result and in an operand"
+    return Fits(column, view.partition is None)
+
+
+def emit(e: Elemental, subject: Subject, column: int, steps: Steps | None) -> None:
+    _ColumnProduct(e, subject.node, subject.first, column).emit()
 
 
 def _column(node: Node, result: Buffer) -> int | None:
     """The result dimension whose elements are adjacent in the result and in one operand."""
     inner = next((d for d in result.shape.minor_to_major if result.dims[d] != 1), None)
-    if inner is None or result.dims[inner] < LEAST_COLUMNS:
+    if inner is None or result.dims[inner] < MINIMUM_COLUMNS:
         return None
     marked = operand_indices(node, tuple(int(d == inner) for d in range(len(result.dims))))
     strides = [sum(i * s for i, s in zip(place, x.strides) if i == 1) for place, x in zip(marked, node.inputs)]
@@ -52,7 +57,7 @@ class _ColumnProduct:
     def __init__(self, e: Elemental, node: Node, result: Buffer, column: int):
         self.e, self.b, self.node, self.result, self.column = e, e.b, node, result, column
         self.width = result.dims[column]
-        self.block = min(BLOCK, self.width)
+        self.block = min(BLOCK_COLUMNS, self.width)
         self.sums = Accumulators(self.b, node, self.block)
         _, _, self.of_left, self.of_right = dimension_numbers(node)
 
@@ -78,12 +83,12 @@ class _ColumnProduct:
         with b.loop(0, size) as loop:
             self.sums.write(loop.index, [(zero, zero)])
         sizes = [self.node.inputs[0].dims[d] for d in self.of_left]
-        long = not b.strict and math.prod(sizes) > LONG
+        long = not b.strict and math.prod(sizes) > LONG_PRODUCTS
         if long:
             self.sums.open_totals(size)
 
         def whole(prefix: Sequence[Index], first: Index, given: Carried) -> Carried:
-            self._rows(index, prefix, [b.add(first, k) for k in range(ROWS)], start, size)
+            self._rows(index, prefix, [b.add(first, k) for k in range(ROWS_TOGETHER)], start, size)
             return given
 
         def rest(prefix: Sequence[Index], first: int, given: Carried) -> Carried:
@@ -94,7 +99,9 @@ class _ColumnProduct:
             self.sums.spill(size)
             return given
 
-        Blocks(b, sizes, ROWS, LONG if long else math.prod(sizes), spill, Unroll.NONE).emit(whole, rest)
+        Blocks(b, sizes, ROWS_TOGETHER, LONG_PRODUCTS if long else math.prod(sizes), spill, Unroll.NONE).emit(
+            whole, rest
+        )
         with b.loop(0, size) as loop:
             place = self._at(index, start, loop.index)
             (value,) = (self.sums.read_totals if long else self.sums.read)(loop.index)

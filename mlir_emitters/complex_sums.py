@@ -15,6 +15,7 @@ from ..hlo.records import dataclass
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
+from .facts import Facts
 from .graph import Buffer
 from .long_sums import BLOCK, Blocks, Carried, LongSums
 
@@ -39,10 +40,6 @@ class Factor:
     def sizes(self) -> list[int]:
         return [self.buffer.dims[d] for d in self.dimensions]
 
-    @property
-    def strides(self) -> list[int]:
-        return [self.buffer.strides[d] for d in self.dimensions]
-
     def start(self, e: Elemental, prefix: Sequence[Index]) -> Pointer:
         """Where a run begins."""
         stored = _stored(self.buffer)
@@ -63,20 +60,24 @@ def _stored(buffer: Buffer) -> Buffer | None:
     return buffer
 
 
-def sums_of_runs(e: Elemental, *factors: Factor) -> LongSums | None:
-    """The sum of an array of complex numbers, or of the products of two; None if they do not lie in memory in runs that
-    are long enough.
+def outer_of_runs(facts: Facts, arrays: Sequence[tuple[Buffer, Sequence[int]]]) -> int | None:
+    """How many of the dimensions are around the runs in which arrays of complex numbers lie in memory; None if they do
+    not, or the runs are too short. arrays: each with the dimensions along which it is added up, slowest first.
     """
+    first, dimensions = arrays[0]
+    if facts.strict or facts.by_element or facts.vector_bits < 128 or not first.dtype.is_complex:
+        return None
+    if any(x.dtype is not first.dtype or _stored(x) is None for x, _ in arrays):
+        return None
+    sizes = [first.dims[d] for d in dimensions]
+    outer = _outer(sizes, [[x.strides[d] for d in along] for x, along in arrays])
+    return outer if math.prod(sizes[outer:]) >= LEAST else None
+
+
+def sums_of_runs(e: Elemental, outer: int, *factors: Factor) -> LongSums:
+    """The sum of an array of complex numbers, or of the products of two."""
     b, first = e.b, factors[0]
-    dtypes = {factor.buffer.dtype for factor in factors}
-    if b.strict or b.by_element or b.vector_bits < 128 or len(dtypes) != 1 or not first.buffer.dtype.is_complex:
-        return None
-    if any(_stored(factor.buffer) is None for factor in factors):
-        return None
-    outer = _outer(first.sizes, [factor.strides for factor in factors])
     count = math.prod(first.sizes[outer:])
-    if count < LEAST:
-        return None
     sums = (_Sums if len(factors) == 1 else _Products)(b, [*first.sizes[:outer], 2 * count], first.buffer)
     sums.add_runs([partial(factor.start, e) for factor in factors])
     return sums

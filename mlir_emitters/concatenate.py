@@ -4,52 +4,70 @@ all that interleaves them, if each has few neighbours in memory.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
-from ..hlo.records import replace
-from ..planning.partition import Partition
+from ..hlo.records import dataclass, replace
 from .builder import Index, Unroll
 from .elemental import Elemental, Linear
+from .form import Answer, Fits, more
 from .graph import Buffer, Node, reachable
 from .linear import is_linear
 from .loops import with_loops
 from .ranges import Steps, runs
 from .regions import boxes_of
+from .view import Subject, View
 
-WIDEST = 8
+MAXIMUM_NEIGHBOURS = 8
 """Neighbours in memory that LLVM interleaves at most."""
 
-LONGEST = 32
+MAXIMUM_BYTES = 32
 """Bytes of them. A few more of 8 bytes, and LLVM makes gathers and scatters with AVX-512: slower than a nest each."""
 
 
-CHAIN, LEAST_ROWS = 60, 1 << 10
+CHAIN_OPERATIONS, MINIMUM_CHAIN_ROWS = 60, 1 << 10
 """Operations of a row, and rows, from which on four vectors of rows are computed side by side."""
 
 
-def takes_steps(node: Node, result: Buffer, partition: Partition) -> bool:
-    """Whether a result can be computed in steps: of dimensions that all operands share, or in regions."""
-    return node.attributes["dimensions"][0] not in partition.dimensions or bool(
-        boxes_of([result], partition.dimensions)
-    )
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """rows: whether one loop runs over all rows; unroll: else, of the nest over them."""
+
+    dimension: int
+    rows: bool
+    unroll: Unroll | None
 
 
-def emit_concatenate(
-    e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]], steps: Steps | None = None
-) -> bool:
-    """Emit one loop nest per operand. False where regions (regions.py) are better."""
-    b = e.b
-    if len(targets) != 1 or boxes_of([targets[0][1]], () if steps is None else steps.dimensions):
-        return False
-    result = targets[0][1]
+def pieces_fit(view: View, subject: Subject) -> Answer:
+    node = subject.node
+    if not isinstance(boxes_of(subject.results, view.numbered), str):
+        return "regions are better"
     (d,) = node.attributes["dimensions"]
-    if _is_short_row(node, result, d):
-        _interleave(e, node, result, d, steps)
-        return True
-    start = 0
+    return Fits(d, d not in view.numbered)
+
+
+def interleaved_fits(view: View, subject: Subject) -> Answer:
+    fits, node, result = pieces_fit(view, subject), subject.node, subject.first
+    if isinstance(fits, str):
+        return fits
+    d, count = fits.parameters, result.dims[fits.parameters]
+    if result.strides[d] != 1:
+        return "elements of an operand are not apart in memory"
+    if count > MAXIMUM_NEIGHBOURS:
+        return more(count, "neighbours in memory", MAXIMUM_NEIGHBOURS)
+    if count * result.dtype.bytes > MAXIMUM_BYTES:
+        return more(count * result.dtype.bytes, "bytes of neighbours", MAXIMUM_BYTES)
+    if not all(x.dims[d] < 2 or _is_short(x) for x in node.inputs):
+        return "several neighbours are much code each"
+    chained = (
+        result.shape.size // count >= MINIMUM_CHAIN_ROWS and sum(1 for _ in reachable(node.inputs)) >= CHAIN_OPERATIONS
+    )
+    rows = not chained and all(_in_order(x, result) for x in node.inputs if x.shape.size)
+    return replace(fits, parameters=Interleaved(d, rows, Unroll.ABREAST if chained else None))
+
+
+def emit_pieces(e: Elemental, subject: Subject, d: int, steps: Steps | None) -> None:
+    """Emit one loop nest per operand."""
+    b, node, result, start = e.b, subject.node, subject.first, 0
     for source in node.inputs:
 
         def write(index: tuple[Index, ...], source: Buffer = source, start: int = start) -> None:
@@ -58,15 +76,6 @@ def emit_concatenate(
         if source.shape.size:
             with_loops(b, source, write, steps)
         start += source.dims[d]
-    return True
-
-
-def _is_short_row(node: Node, result: Buffer, d: int) -> bool:
-    """Whether the operands have few neighbours in memory together, and those with several are little code."""
-    count = result.dims[d]
-    if result.strides[d] != 1 or count > WIDEST or count * result.dtype.bytes > LONGEST:
-        return False
-    return all(x.dims[d] < 2 or _is_short(x) for x in node.inputs)
 
 
 def _is_short(source: Buffer) -> bool:
@@ -75,10 +84,14 @@ def _is_short(source: Buffer) -> bool:
     return not any(x.bodies or x.opcode in EXPENSIVE or x.opcode in loops for x in reachable([source]))
 
 
-def _interleave(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps | None) -> None:
+def emit_interleaved(e: Elemental, subject: Subject, form: Interleaved, steps: Steps | None) -> None:
     """One nest over all dimensions but that of the concatenation: apart, each operand would pass over all the lines of
     the result, with a gap after every few elements.
     """
+    node, result, d = subject.node, subject.first, form.dimension
+    if form.rows:
+        _interleave_rows(e, node, result, d, steps)
+        return
 
     def write(index: tuple[Index, ...]) -> None:
         places = [(x, (*index[:d], k, *index[d + 1 :])) for x in node.inputs for k in range(x.dims[d])]
@@ -87,12 +100,7 @@ def _interleave(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps |
             e.store(result, (*index[:d], k, *index[d + 1 :]), value)
 
     rows = replace(result.shape, dims=(*result.dims[:d], 1, *result.dims[d + 1 :]))
-    over = Buffer(rows)
-    chained = math.prod(rows.dims) >= LEAST_ROWS and sum(1 for _ in reachable(node.inputs)) >= CHAIN
-    if not chained and all(_in_order(x, result) for x in node.inputs if x.shape.size):
-        _interleave_all(e, node, result, d, steps)
-    else:
-        with_loops(e.b, over, write, steps, unroll=Unroll.ABREAST if chained else None)
+    with_loops(e.b, Buffer(rows), write, steps, unroll=form.unroll)
 
 
 def _in_order(source: Buffer, result: Buffer) -> bool:
@@ -101,7 +109,7 @@ def _in_order(source: Buffer, result: Buffer) -> bool:
     return own == other and is_linear([source])
 
 
-def _interleave_all(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps | None) -> None:
+def _interleave_rows(e: Elemental, node: Node, result: Buffer, d: int, steps: Steps | None) -> None:
     """One loop over all rows, whatever dimensions number them: the last of these may be too short for vectors."""
     b, width = e.b, result.dims[d]
     with runs(b, steps, result.shape.size // width) as (first, count), b.loop(0, count) as loop:

@@ -14,42 +14,50 @@ from ..hlo.dtypes import DType
 from ..hlo.records import dataclass
 from ..planning.partition import Partition
 from .builder import Builder, Index, Pointer, Unroll, Value
-from .convolution_tiles import FEATURE, LEAST_WORK, LONG
+from .convolution_blocks import FEATURE, LONG_PRODUCTS, MINIMUM_WORK, Blocks, in_chains, inside_of, reuse_axis
 from .convolution_vectors import Kernel, VectorTiles
 from .convolution_window import Loop
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .elements import raw_type
+from .facts import Facts
+from .form import fewer
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .ranges import Steps, grouped, outer_loops, width_of
 from .windows import Geometry, Site
 
-FEW = 8
+FEW_FEATURES = 8
 """Output features below which they fill no vector where they are neighbours in the kernel."""
 
-LEAST_RUN = 8
+MINIMUM_RUN_ELEMENTS = 8
 """Elements that are neighbours in both operands, at least: sums of fewer are sooner made of scalars."""
 
-MOST_SUMS = 25
+MAXIMUM_SUM_VECTORS = 25
 """Vectors of sums of a tile."""
 
 
-def is_deep(b: Builder, node: Node) -> bool:
-    """Whether the function computes a convolution."""
+def why_not_deep(facts: Facts, node: Node) -> str | None:
+    """Why the function does not compute a convolution; None if it does."""
     geometry, wide, (source, kernel) = Geometry.of(node), accumulator_of(node), node.inputs[:2]
-    if b.strict or geometry.is_empty or geometry.group_of_batch or wide not in (DType.F32, DType.F64):
-        return False
-    labels = geometry.labels
+    labels, inputs = geometry.labels, geometry.inputs
+    if facts.strict or geometry.is_empty or geometry.group_of_batch:
+        return "sums are in order, or of nothing, or groups divide the batch"
+    if wide not in (DType.F32, DType.F64) or not all(_is_readable(buffer, wide) for buffer in (source, kernel)):
+        return f"an operand is not in memory, or not read in vectors of {wide.value}"
     near = source.strides[labels.input_feature] == kernel.strides[labels.kernel_input_feature] == 1
-    if not near or geometry.inputs == 1 or geometry.work < LEAST_WORK or _run(node) < LEAST_RUN:
-        return False
-    if geometry.features >= FEW and kernel.strides[labels.kernel_output_feature] == 1:
-        return False
+    if not near or inputs == 1:
+        return "one input feature" if near else "input features are not neighbours in both operands"
+    if geometry.work < MINIMUM_WORK:
+        return fewer(geometry.work, "multiplications", MINIMUM_WORK)
+    if _run(node) < MINIMUM_RUN_ELEMENTS:
+        return fewer(_run(node), "neighbours in both operands", MINIMUM_RUN_ELEMENTS)
+    if geometry.features >= FEW_FEATURES and kernel.strides[labels.kernel_output_feature] == 1:
+        return f"{geometry.features} output features are neighbours, {FEW_FEATURES} or more"
     narrow = any(buffer.dtype is not wide for buffer in (source, kernel))
-    if narrow and b.vector_bits < 512 and geometry.inputs % lanes_of(b, node):
-        return False  # without masks for such elements
-    return all(_is_readable(buffer, wide) for buffer in (source, kernel))
+    if narrow and facts.vector_bits < 512 and inputs % lanes_of(facts, node):
+        return f"{inputs} narrow input features fill no vectors of {lanes_of(facts, node)}, and there are no masks"
+    return None
 
 
 def _is_readable(buffer: Buffer, wide: DType) -> bool:
@@ -71,18 +79,18 @@ def _run(node: Node) -> int:
     return inputs * slide.window if goes_on else inputs
 
 
-def lanes_of(b: Builder, node: Node) -> int:
+def lanes_of(facts: Facts, node: Node) -> int:
     """Elements of a vector: of the machine's, or of a shorter one that holds a whole run."""
-    most = max(b.vector_bits, 128) // (8 * accumulator_of(node).bytes)
+    most = max(facts.vector_bits, 128) // (8 * accumulator_of(node).bytes)
     return min(most, 1 << (_run(node) - 1).bit_length())
 
 
-def tile_of(b: Builder, features: int, positions: int) -> tuple[int, int]:
+def tile_of(facts: Facts, features: int, positions: int) -> tuple[int, int]:
     """(Features, positions) of the tile with the fewest loads a product that registers hold, for as many of both."""
-    registers = 32 if b.vector_bits >= 512 else 16
+    registers = 32 if facts.vector_bits >= 512 else 16
     tiles = []
-    for n in range(1, min(features, FEW - 1) + 1):
-        most = min((registers - n - 1) // n, MOST_SUMS // n, positions)
+    for n in range(1, min(features, FEW_FEATURES - 1) + 1):
+        most = min((registers - n - 1) // n, MAXIMUM_SUM_VECTORS // n, positions)
         for p in range(max(1, most), most // 2, -1):
             used = features / (-(-features // n) * n) * (positions - positions % p) / positions
             tiles.append((used * n * p / (n + p), n, p))
@@ -90,43 +98,32 @@ def tile_of(b: Builder, features: int, positions: int) -> tuple[int, int]:
     return n, p
 
 
-def width_in_steps(b: Builder, node: Node, partition: Partition) -> int | None:
+def width_in_steps(facts: Facts, node: Node, partition: Partition) -> int | None:
     """The features of a tile where the steps number features, last; None if a tile of them crosses chunks."""
     geometry = Geometry.of(node)
     if geometry.axis_of(partition.dimensions[-1]) != FEATURE:
         return None
-    return width_of(partition, geometry.features, tile_of(b, geometry.features, 1)[0], least=1)
+    return width_of(partition, geometry.features, tile_of(facts, geometry.features, 1)[0], least=1)
 
 
-def features_in_steps(b: Builder, node: Node, partition: Partition) -> bool:
-    return width_in_steps(b, node, partition) is not None
+def depth_blocks(facts: Facts, node: Node) -> Blocks:
+    """Of sums in vectors along the depth."""
+    geometry, reuse, lanes = Geometry.of(node), reuse_axis(node, FEATURE, holes=True), lanes_of(facts, node)
+    inside, apart = inside_of(geometry, reuse, holes=True)
+    width, tile = tile_of(facts, geometry.features, max(1, len(inside) // apart))
+    blocks = Blocks(FEATURE, reuse, width, tile, apart, 1, lanes, calls=True)
+    return in_chains(facts, node, blocks, LONG_PRODUCTS * lanes)
 
 
 class DepthTiles(VectorTiles):
     """Loops: runs of features, the other axes, positions; the rest is in the function."""
-
-    calls = True
-    overlaps = False
-
-    def sizes(self) -> tuple[int, int]:
-        b, geometry = self.b, self.geometry
-        self.vector_lanes, self.panel = lanes_of(b, self.node), None
-        self.element = raw_type(b.types, self.wide)
-        inside, self.apart = self._inside()
-        return tile_of(b, geometry.features, max(1, len(inside) // self.apart))
-
-    def longest(self) -> int:
-        return LONG * self.vector_lanes
-
-    def pitch(self, width: int) -> int:
-        return width
 
     def emit(self, steps: Steps | None = None) -> None:
         axes = [] if steps is None else [self.geometry.axis_of(d) for d in steps.dimensions]
         if steps is None or FEATURE not in axes:
             super().emit(steps)
             return
-        width = width_in_steps(self.b, self.node, steps.partition)
+        width = width_in_steps(self.b.facts, self.node, steps.partition)
         assert width is not None
         geometry, extents = self.geometry, self.geometry.extents
         inside = [axis for axis in axes if axis is not None]

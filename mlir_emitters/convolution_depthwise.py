@@ -10,14 +10,27 @@ from collections.abc import Sequence
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from ..hlo.records import dataclass
+from ..hlo.records import dataclass, replace
 from .builder import Builder, Index, Pointer, Unroll, Value
-from .convolution_tiles import ALONE, LANES, LEAST_WORK, SPATIAL, reuse_axis
+from .convolution_blocks import (
+    ALONE_PRODUCTS,
+    LANES,
+    MINIMUM_WORK,
+    SPATIAL,
+    Blocks,
+    chain_of,
+    in_chains,
+    reuse_axis,
+)
+from .convolution_tiles import Write
 from .convolution_vectors import VectorTiles
 from .convolution_window import Loop, turns
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
+from .elemental import Elemental
 from .elements import raw_type
+from .facts import Facts
+from .form import fewer, more
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .windows import Geometry, Site
@@ -25,13 +38,13 @@ from .windows import Geometry, Site
 GROUP = 1
 """The axis of a Site along which channels lie."""
 
-MOST_PLACES = 8
+MAXIMUM_PLACES = 8
 """Positions that share what they read: with one vector each, so many sums hide the four cycles of an addition."""
 
-FEWEST_PLACES = 4
+MINIMUM_PLACES = 4
 """Fewer positions with two vectors each share less than twice as many with one."""
 
-LEAST_CALLED = 250
+MINIMUM_CALLED_PRODUCTS = 250
 """Multiply-adds of vectors in a tile from which on a call, some 30 cycles, counts little."""
 
 
@@ -47,43 +60,52 @@ class Shape:
     taps: int
 
 
-def shape_of(b: Builder, node: Node) -> Shape:
+def shape_of(facts: Facts, node: Node) -> Shape:
     """The tile with the most sums that registers hold beside the weights that stay in them and a piece of the input."""
     geometry, reuse = Geometry.of(node), reuse_axis(node, GROUP)
-    registers = 32 if b.vector_bits >= 512 else 16
+    registers = 32 if facts.vector_bits >= 512 else 16
     last = geometry.slides[-1] if reuse == SPATIAL + len(geometry.slides) - 1 else None
     taps = last.window if last is not None and last.gap == 1 and last.stride == last.spread else 0
     taps = taps if taps < registers // 2 else 0
-    vectors = geometry.groups // lanes_of(b, node)
+    vectors = geometry.groups // lanes_of(facts, node)
     places = 1 if reuse is None else geometry.extents[reuse]
     if reuse is not None and reuse >= SPATIAL:
         places = max(1, len(geometry.slides[reuse - SPATIAL].covered()))
-    together = 2 if vectors % 2 == 0 and registers // 2 - 1 - max(taps, 1) >= FEWEST_PLACES else 1
-    most = min(MOST_PLACES, places, registers // together - 1 - max(taps, 1))
+    together = 2 if vectors % 2 == 0 and registers // 2 - 1 - max(taps, 1) >= MINIMUM_PLACES else 1
+    most = min(MAXIMUM_PLACES, places, registers // together - 1 - max(taps, 1))
     positions = min(range(most, most // 2, -1), key=lambda n: places % n)
     return Shape(positions, together, math.gcd(vectors, 4), taps if positions > 1 else 0)
 
 
-def lanes_of(b: Builder, node: Node) -> int:
-    return max(b.vector_bits, 128) // (8 * accumulator_of(node).bytes)
+def lanes_of(facts: Facts, node: Node) -> int:
+    return max(facts.vector_bits, 128) // (8 * accumulator_of(node).bytes)
 
 
-def is_depthwise(b: Builder, node: Node, lanes: int) -> bool:
-    """Whether the function computes a convolution with this lane axis: of many products, of floats in memory, whose
-    channels are neighbours there and fill vectors, and whose sums are short.
+def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
+    """Why the function does not compute a convolution with this lane axis; None if it does: of many products, of floats
+    in memory, whose channels are neighbours there and fill vectors, and whose sums are short.
     """
     geometry, wide = Geometry.of(node), accumulator_of(node)
-    if lanes != GROUP or b.strict or geometry.group_of_batch or wide not in (DType.F32, DType.F64):
-        return False
-    if geometry.inputs != 1 or geometry.features != 1 or geometry.steps(node)[GROUP][1:] != (1, 1):
-        return False
-    readable = all(_is_readable(buffer, wide) for buffer in node.inputs[:2])
+    if lanes != GROUP or geometry.inputs != 1 or geometry.features != 1 or geometry.group_of_batch:
+        return "channels are not apart"
+    if facts.strict or geometry.steps(node)[GROUP][1:] != (1, 1):
+        return "sums are in order" if facts.strict else "channels are not neighbours in both operands"
+    if wide not in (DType.F32, DType.F64) or not all(_is_readable(buffer, wide) for buffer in node.inputs[:2]):
+        return f"an operand is not in memory, or not read in vectors of {wide.value}"
+    products = math.prod(slide.window for slide in geometry.slides)
+    if products > ALONE_PRODUCTS:
+        return more(products, "products of a sum", ALONE_PRODUCTS)
+    width = lanes_of(facts, node)
+    if geometry.groups % width or geometry.work < MINIMUM_WORK:
+        some = f"{geometry.groups} channels fill no vectors of {width}"
+        return some if geometry.groups % width else fewer(geometry.work, "multiplications", MINIMUM_WORK)
     window = math.prod(-(-slide.window // slide.gap) for slide in geometry.slides)
-    short = math.prod(slide.window for slide in geometry.slides) <= ALONE
-    if not readable or not short or geometry.groups % lanes_of(b, node) or geometry.work < LEAST_WORK:
-        return False
-    vectors = min(LANES, geometry.groups) // lanes_of(b, node)
-    return vectors * window * shape_of(b, node).positions >= LEAST_CALLED
+    work = min(LANES, geometry.groups) // width * window * shape_of(facts, node).positions
+    return (
+        fewer(work, "multiply-adds of a tile's vectors", MINIMUM_CALLED_PRODUCTS)
+        if work < MINIMUM_CALLED_PRODUCTS
+        else None
+    )
 
 
 def _is_readable(buffer: Buffer, wide: DType) -> bool:
@@ -91,19 +113,28 @@ def _is_readable(buffer: Buffer, wide: DType) -> bool:
     return buffer.writer is None and (buffer.dtype is wide or converts)
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelBlocks:
+    blocks: Blocks
+    shape: Shape
+
+
+def channel_blocks(facts: Facts, node: Node, lanes: int) -> ChannelBlocks:
+    """Of sums that are vectors of channels."""
+    geometry, shape, width = Geometry.of(node), shape_of(facts, node), lanes_of(facts, node)
+    blocks = Blocks(lanes, reuse_axis(node, lanes), min(LANES, geometry.groups), shape.positions, 1, width, width)
+    return ChannelBlocks(in_chains(facts, node, replace(blocks, calls=True), chain_of(geometry)), shape)
+
+
 class DepthwiseTiles(VectorTiles):
     """Loops: runs of channels, the other axes, positions; the rest is in the function."""
 
-    calls = True
-    overlaps = False
     adds = False
     holes = False
 
-    def sizes(self) -> tuple[int, int]:
-        self.vector_lanes, self.panel = lanes_of(self.b, self.node), None
-        self.element = raw_type(self.b.types, self.wide)
-        self.shape = shape_of(self.b, self.node)
-        return min(LANES, self.geometry.groups), self.shape.positions
+    def __init__(self, e: Elemental, node: Node, form: ChannelBlocks, write: Write):
+        super().__init__(e, node, form.blocks, write)
+        self.shape = form.shape
 
     def _window(self, site: Site, taps: list[Index], count: int, start: Index, width: int, shares: bool) -> None:
         """All products of a tile, stored."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from .builder import Index, Unroll, Value
+from .convolution_blocks import Blocks
 from .convolution_tiles import Write
 from .convolution_vectors import Sums, VectorTiles
 from .elemental import Elemental
@@ -17,9 +18,9 @@ from .windows import Site
 class PlainTiles(VectorTiles):
     """Runs of features that fill their vectors are stored without a loop over lanes."""
 
-    def __init__(self, e: Elemental, node: Node, lanes: int, write: Write, behind: Lanewise):
+    def __init__(self, e: Elemental, node: Node, blocks: Blocks, write: Write, behind: Lanewise):
         """behind: what makes the kernel's result of the convolution's."""
-        super().__init__(e, node, lanes, write)
+        super().__init__(e, node, blocks, write)
         self.behind, self.result = behind, behind.result
 
     def _tile(self, site: Site, count: int, start: Index, width: int, shares: bool) -> None:
@@ -34,7 +35,7 @@ class PlainTiles(VectorTiles):
 
         def store(value: Value, position: Index, v: int) -> None:
             place = b.add(b.add(first, b.mul(position, apart)), v * kernel.lanes)
-            value = self.behind.value(value, place, b.add(feature, v * kernel.lanes))
+            value = self.behind.value(self.e, value, place, b.add(feature, v * kernel.lanes))
             b.store(value, b.pointer(self.e.pointers[self.result.argument], place, self.element), wide.bytes)
 
         unroll = Unroll.DONE

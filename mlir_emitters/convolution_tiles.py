@@ -8,12 +8,12 @@ vectorised before LLVM may unroll them; loops over window positions around loops
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 from ..hlo.dtypes import DType
 from .builder import Builder, Index, Unroll
 from .convert import convert_to
+from .convolution_blocks import MINIMUM_WORK, SPATIAL, Blocks
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, Indices
 from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
@@ -22,16 +22,8 @@ from .long_sums import IN_REGISTERS, Totals, component_type
 from .ranges import Steps, outer_loops
 from .windows import Geometry, Site
 
-LANES = 512  # results along the lane axis that are computed together
-REUSE = 4  # positions that share loaded values: their factors, REUSE x UNROLL, fit in 16 registers
-LONG = 256  # products in a chain: at most a fiftieth of their time goes into additions to the total
-ALONE = 64  # the same with one input feature, where few sums are long and XLA's are as exact as dots
-FEW = 16  # chains whose sum in f32 is as exact as they are
-UNROLL = 4  # products added per read and write of an accumulator: the latency of an addition in cycles
-LEAST_WORK = 1 << 14  # multiplications below which the smallest code is fastest: by a quarter at 14,000, with AVX2
-CLOSE = 4  # largest distance of lanes that are loaded together, in elements: two vectors are shuffled
-
-BATCH, FEATURE, SPATIAL = 0, 2, 3  # axes of a Site
+UNROLL = 4
+"""Products added per read and write of an accumulator: the latency of an addition in cycles."""
 
 Write = Callable[[Indices], None]
 """Called with the index of a result whose value is bound, to store it."""
@@ -48,33 +40,6 @@ def zero_of(b: Builder, dtype: DType) -> Scalar:
     return (zero, zero) if dtype.is_complex else zero
 
 
-def lane_axis(node: Node) -> int | None:
-    """The axis with the closest neighbours in the result, of those long enough and with close ones in both operands."""
-    geometry = Geometry.of(node)
-    if geometry.is_empty:
-        return None
-    steps = geometry.steps(node)
-    close = [
-        (out, axis) for axis, (out, *reads) in enumerate(steps) if geometry.extents[axis] > 1 and max(reads) <= CLOSE
-    ]
-    long = [(out, axis) for out, axis in close if geometry.extents[axis] >= 8]
-    return min(long or close, default=(0, None))[1]
-
-
-def reuse_axis(node: Node, lanes: int, holes: bool = False) -> int | None:
-    """The axis of which several positions share what is loaded. holes: whether they may have others between them."""
-    g = Geometry.of(node)
-    if lanes >= SPATIAL:
-        return FEATURE if g.features > 1 else None
-    inside = [len(s.between()) // s.period if holes else len(s.covered()) for s in g.slides]
-    inner = [(out, SPATIAL + n, inside[n]) for n, (out, _, _) in enumerate(g.steps(node)[3:])]
-    long = [(out, axis) for out, axis, covered in inner if covered >= REUSE]
-    if not long and lanes != BATCH and g.batch >= REUSE:
-        return BATCH
-    some = [(out, axis) for out, axis, covered in inner if covered]
-    return min(long or some, default=(0, None))[1]
-
-
 def side_by_side(width: int) -> Unroll:
     """The unroll mode of a loop over a run of lanes: vectors first, unless the run is short and no power of two."""
     return Unroll.ANY if width < 16 and width.bit_count() > 1 else Unroll.VECTORIZED
@@ -85,46 +50,23 @@ class Tiles:
 
     between = Unroll.ANY
     """The mode of the loop over the finished positions of a tile."""
-    holes = False
-    """Whether a tile's positions may be apart: of an input with holes, those that meet the same window positions."""
-    apart = 1
-    """The distance of a tile's positions along the reuse axis."""
 
-    def __init__(self, e: Elemental, node: Node, lanes: int, write: Write):
-        """lanes: the lane axis. write: receives each result."""
-        self.e, self.b, self.node, self.write, self.lanes = e, e.b, node, write, lanes
-        self.geometry = Geometry.of(node)
-        self.wide = accumulator_of(node)
+    def __init__(self, e: Elemental, node: Node, blocks: Blocks, write: Write):
+        """write: receives each result."""
+        self.e, self.b, self.node, self.blocks, self.write = e, e.b, node, blocks, write
+        self.geometry, self.wide = Geometry.of(node), accumulator_of(node)
         self.around = Unroll.NONE if self.geometry.inputs > 1 else Unroll.ANY
-        self.unrolls = self.geometry.work >= LEAST_WORK
-        self.reuse = reuse_axis(node, lanes, self.holes)
-        self.width, self.tile = self.sizes()
-        self.places = self.tile * self.pitch(self.width)  # accumulators of the tile at work
+        self.unrolls = self.geometry.work >= MINIMUM_WORK
+        self.lanes, self.reuse, self.width, self.tile = blocks.lanes, blocks.reuse, blocks.width, blocks.tile
+        self.apart, self.level, self.group, self.pitch = blocks.apart, blocks.level, blocks.group, blocks.pitch
+        self.places = blocks.places  # accumulators of the tile at work
         places = self.places * parts(self.wide)
         self.element = (raw_type if self.wide is DType.PRED else working_type)(self.b.types, self.wide)
+        self.panel = self.b.alloca(self.element, blocks.panel, 64) if blocks.panel else None
         self.space = self.b.alloca(self.element, places, 64)
-        counts = [*(s.window for s in self.geometry.slides), self.geometry.inputs]
-        is_float = self.wide.component in (DType.F32, DType.F64)
-        long = self.longest()
         self.totals: Totals | None = None
-        if is_float and not self.b.strict and math.prod(counts) > long:
-            type = component_type(self.b, self.wide)
-            self.totals = Totals(self.b, places, type, math.prod(counts) > FEW * long)
-        # The dimension of the window (behind the last: the features) along which blocks of products begin.
-        self.level = next(d for d in range(len(counts)) if math.prod(counts[d + 1 :]) <= long)
-        self.group = max(1, long // math.prod(counts[self.level + 1 :]))
-
-    def sizes(self) -> tuple[int, int]:
-        """(The most lanes of a tile, its positions along the reuse axis)."""
-        return min(LANES, self.geometry.extents[self.lanes]), REUSE if self.unrolls else 1
-
-    def longest(self) -> int:
-        """The most products in a chain of additions."""
-        return LONG if self.geometry.inputs > 1 else ALONE
-
-    def pitch(self, width: int) -> int:
-        """The accumulators between two positions of a tile of `width` lanes."""
-        return width
+        if blocks.totals:
+            self.totals = Totals(self.b, places, component_type(self.b, self.wide), blocks.wide)
 
     def emit(self, steps: Steps | None = None) -> None:
         geometry, extents = self.geometry, self.geometry.extents

@@ -14,24 +14,37 @@ from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.records import replace
-from .builder import Builder, Index, Pointer, Unroll, Value
+from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
-from .convolution_tiles import FEATURE, SPATIAL, Tiles
+from .convolution_blocks import (
+    FEATURE,
+    MINIMUM_WORK,
+    SPATIAL,
+    Blocks,
+    chain_of,
+    in_chains,
+    inside_of,
+    reuse_axis,
+)
+from .convolution_tiles import Tiles, Write
 from .convolution_window import Loop, Window, turns
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
+from .elemental import Elemental
 from .elements import Scalar, decode, flatten, raw_type
+from .facts import Facts
+from .form import fewer
 from .graph import Buffer, Node
 from .ranges import Steps, outer_loops
 from .windows import Geometry, Site
 
-MOST_SUMS = 24
+MAXIMUM_SUM_VECTORS = 24
 """Vectors of sums of a tile: more need no fewer loads, and are more code."""
 
-CACHE = 1 << 18
+CACHE_BYTES = 1 << 18
 """Bytes of a kernel that stay in the second cache in any order of memory; runs of larger ones may fall on few sets."""
 
-MOST_COPIED = 3 << 18
+MAXIMUM_COPY_BYTES = 3 << 18
 """Bytes of a copy: it shall fit in that cache beside the input, and on the stack."""
 
 COPY_PLACES = 40
@@ -43,22 +56,26 @@ OF_TILE, OF_ONE = 1, 5
 CONVERTED = 2
 """The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
 
-LEAST_FEATURES = 4
+MINIMUM_FEATURES = 4
 """Output features from which on a masked vector takes less time than scalars."""
 
 
-def suits(b: Builder, node: Node, lanes: int) -> bool:
-    """Whether a convolution with this lane axis is computed in vectors of features."""
-    kernel, wide = node.inputs[1], accumulator_of(node)
-    geometry = Geometry.of(node)
-    if lanes != FEATURE or b.strict or kernel.writer is not None or wide not in (DType.F32, DType.F64):
-        return False
+def why_not_vectors(facts: Facts, node: Node, lanes: int) -> str | None:
+    """Why a convolution with this lane axis is not computed in vectors of features; None if it is."""
+    geometry, kernel, wide = Geometry.of(node), node.inputs[1], accumulator_of(node)
+    if lanes != FEATURE or geometry.steps(node)[FEATURE][2] != 1:
+        return "output features are not the closest neighbours, or no neighbours in the kernel"
+    if facts.strict or wide not in (DType.F32, DType.F64):
+        return f"sums are in order, or of {wide.value}"
     readable = kernel.dtype is wide or (kernel.dtype in IN_VECTORS and COMPUTE.get(kernel.dtype) is wide)
-    return readable and geometry.features >= LEAST_FEATURES and geometry.steps(node)[FEATURE][2] == 1
+    if kernel.writer is not None or not readable:
+        return f"the kernel is not in memory, or not read in vectors of {wide.value}"
+    few = geometry.features < MINIMUM_FEATURES
+    return fewer(geometry.features, "output features", MINIMUM_FEATURES) if few else None
 
 
 def best_sizes(
-    vector_bits: int, vectors: int, positions: int, reading: int = 1, alone: int = MOST_SUMS
+    vector_bits: int, vectors: int, positions: int, reading: int = 1, alone: int = MAXIMUM_SUM_VECTORS
 ) -> tuple[int, int]:
     """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
 
@@ -68,7 +85,7 @@ def best_sizes(
     registers = 32 if vector_bits >= 512 else 16
     tiles = []
     for n in (1, 2, 3, 4):
-        most = min((registers - n - 1) // n, (MOST_SUMS if n > 1 else alone) // n, positions)
+        most = min((registers - n - 1) // n, (MAXIMUM_SUM_VECTORS if n > 1 else alone) // n, positions)
         for p in range(most, most // 2, -1):
             used = vectors / (-(-vectors // n) * n) * (positions - positions % p) / positions
             tiles.append((used * n * p / (reading * n + p), n, p))
@@ -84,72 +101,82 @@ def lanes_for(features: int, vector_bits: int, bits: int) -> int:
     return lanes
 
 
+def vector_blocks(facts: Facts, node: Node, lanes: int) -> Blocks:
+    """Of sums that are vectors of features in registers."""
+    geometry, wide, bits = Geometry.of(node), accumulator_of(node), max(facts.vector_bits, 128)
+    reuse = reuse_axis(node, lanes, holes=True)
+    vector_lanes = lanes_for(geometry.features, bits, 8 * wide.bytes)
+    inside, apart = inside_of(geometry, reuse, holes=True)
+    positions = max(1, len(inside) // apart) if geometry.work >= MINIMUM_WORK else 1
+    reading = 1 if node.inputs[1].dtype is wide else CONVERTED
+    alone = MAXIMUM_ALONE_POSITIONS if geometry.inputs >= LEAN_INPUTS else MAXIMUM_SUM_VECTORS
+    vectors, tile = best_sizes(bits, -(-geometry.features // vector_lanes), positions, reading, alone)
+    width = min(vectors * vector_lanes, geometry.features)
+    blocks = Blocks(lanes, reuse, width, tile, apart, vector_lanes, vector_lanes)
+    size = math.prod(s.window for s in geometry.slides) * geometry.inputs * blocks.pitch(width)
+    if _copies(geometry, node.inputs[1], wide) and size * wide.bytes <= MAXIMUM_COPY_BYTES:
+        blocks = replace(blocks, panel=size)
+    blocks = in_chains(facts, node, blocks, chain_of(geometry))
+    return _covering(node, blocks, inside) if _calls(node, blocks) else blocks
+
+
+def _copies(geometry: Geometry, kernel: Buffer, wide: DType) -> bool:
+    """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
+    places = math.prod(geometry.extents) // geometry.features
+    first = kernel.strides[geometry.labels.kernel_output_feature] == 1
+    return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * wide.bytes > CACHE_BYTES
+
+
+def _calls(node: Node, blocks: Blocks) -> bool:
+    """Whether a function that kernels share computes products: they are many, of an input in memory."""
+    source, wide = node.inputs[0], accumulator_of(node)
+    return (
+        source.writer is None
+        and source.dtype in (wide, *IN_VECTORS)
+        and blocks.products(node) >= MINIMUM_CALLED_PRODUCTS
+    )
+
+
+def _covering(node: Node, blocks: Blocks, inside: range) -> Blocks:
+    """With calls: how high their tiles are, at most as high as they may be, whether the last one lies over another."""
+    blocks, tile = replace(blocks, calls=True), blocks.tile
+    spatial = blocks.reuse is not None and blocks.reuse >= SPATIAL
+    if not spatial or blocks.apart > 1 or tile == 1 or len(inside) < tile:
+        return blocks
+
+    def time(tile: int, over: bool) -> int:
+        whole, rest = divmod(len(inside), tile)
+        return (whole + over) * (2 * tile + OF_TILE) + (0 if over else rest * OF_ONE)
+
+    heights = range(tile, tile // 2, -1)
+    ways = [(n, over) for n in heights for over in (False, True) if not over or len(inside) % n]
+    height, over = min(ways, key=lambda way: time(*way))
+    lower = replace(blocks, tile=height, over=over)
+    return lower if _calls(node, lower) else blocks
+
+
 class VectorTiles(Tiles):
     """Loops: runs of features, the other axes, positions, the window, input features."""
 
     between = Unroll.NONE
     holes = True
+    """Whether a tile's positions may be apart: of an input with holes, those that meet the same window positions."""
     some: Value | None = None
     """How many positions of a tile are computed, where that is known at run time: all or one."""
-    overlaps = True
-    """Whether tiles may lie over others."""
-    over = False
-    """Whether the last one does: what would be left is less work then."""
     again: Value | None = None
     """How many of the first ones the tile before has stored, where tiles may lie over others."""
 
-    def sizes(self) -> tuple[int, int]:
-        b, geometry = self.b, self.geometry
-        bits = max(b.vector_bits, 128)
-        self.vector_lanes = lanes_for(geometry.features, bits, 8 * self.wide.bytes)
-        self.element = raw_type(b.types, self.wide)
-        self.panel: Value | None = None
-        inside, self.apart = self._inside()
-        positions = max(1, len(inside) // self.apart) if self.unrolls else 1
-        reading = 1 if self.node.inputs[1].dtype is self.wide else CONVERTED
-        alone = MOST_ALONE if geometry.inputs >= LEAN_INPUTS else MOST_SUMS
-        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), positions, reading, alone)
-        width = min(vectors * self.vector_lanes, geometry.features)
-        size = math.prod(s.window for s in geometry.slides) * geometry.inputs * self.pitch(width)
-        if self._copies() and size * self.wide.bytes <= MOST_COPIED:
-            self.panel = b.alloca(self.element, size, 64)
-        return width, tile
-
-    def _cover(self) -> None:
-        """Choose how high tiles are, at most as high as they may be, and whether the last one lies over another."""
-        inner, apart = self._inside()
-        spatial = self.reuse is not None and self.reuse >= SPATIAL
-        if not self.overlaps or not spatial or apart > 1 or self.tile == 1 or len(inner) < self.tile or not self.calls:
-            return
-
-        def time(tile: int, over: bool) -> int:
-            whole, rest = divmod(len(inner), tile)
-            return (whole + over) * (2 * tile + OF_TILE) + (0 if over else rest * OF_ONE)
-
-        heights = range(self.tile, self.tile // 2, -1)
-        ways = [(n, over) for n in heights for over in (False, True) if not over or len(inner) % n]
-        highest = self.tile
-        self.tile, self.over = min(ways, key=lambda way: time(*way))
-        if not self.calls:  # of lower tiles
-            self.tile, self.over = highest, False
-
-    def _inside(self) -> tuple[range, int]:
-        """(The positions of whole tiles, the distance of those of one)."""
-        if self.reuse is None or self.reuse < SPATIAL:
-            return range(1 if self.reuse is None else self.geometry.extents[self.reuse]), 1
-        slide = self.geometry.slides[self.reuse - SPATIAL]
-        return (slide.between(), slide.period) if self.holes else (slide.covered(), 1)
-
-    @property
-    def calls(self) -> bool:
-        """Whether a function that kernels share computes products: they are many, of an input in memory."""
-        source = self.node.inputs[0]
-        return source.writer is None and source.dtype in (self.wide, *IN_VECTORS) and self._products >= CALLED
+    def __init__(self, e: Elemental, node: Node, blocks: Blocks, write: Write):
+        super().__init__(e, node, blocks, write)
+        self.vector_lanes, self.calls, self.over = blocks.vector_lanes, blocks.calls, blocks.over
+        self.vectors, self.inside = blocks.vectors, inside_of(self.geometry, self.reuse, self.holes)[0]
 
     def computes_apart(self, count: int) -> bool:
-        """Whether it computes the products at `count` positions: those of one beside tiles that are too small, too."""
+        """Whether a function computes the products at `count` positions: those of one beside tiles that are too small,
+        too.
+        """
         source, sums = self.node.inputs[0], self.tile * self.vectors
-        many = self.geometry.inputs >= LEAN_INPUTS and self._products >= CALLED_BESIDE * sums
+        many = self.geometry.inputs >= LEAN_INPUTS and self.blocks.products(self.node) >= MINIMUM_CALLED_BESIDE * sums
         beside = many and count == 1 < self.tile
         return self.calls or (beside and source.writer is None and source.dtype in (self.wide, *IN_VECTORS))
 
@@ -157,30 +184,6 @@ class VectorTiles(Tiles):
     def adds(self) -> bool:
         """Whether that function adds to the totals, which have the dtype of its sums."""
         return self.calls and self.totals is not None and self.totals.type == self.totals.chain
-
-    @property
-    def _products(self) -> int:
-        """Multiply-adds of vectors in a whole tile, between two additions to totals."""
-        counts = [*(-(-s.window // s.gap) for s in self.geometry.slides), self.geometry.inputs]
-        products = math.prod(counts)
-        if self.totals is not None:
-            products = min(products, self.group * math.prod(counts[self.level + 1 :]))
-        return products * self.tile * self.vectors
-
-    @property
-    def vectors(self) -> int:
-        """At a position."""
-        return self.pitch(self.width) // self.vector_lanes
-
-    def _copies(self) -> bool:
-        """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
-        geometry, kernel = self.geometry, self.node.inputs[1]
-        places = math.prod(geometry.extents) // geometry.features
-        first = kernel.strides[geometry.labels.kernel_output_feature] == 1
-        return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * self.wide.bytes > CACHE
-
-    def pitch(self, width: int) -> int:
-        return -(-width // self.vector_lanes) * self.vector_lanes
 
     def emit(self, steps: Steps | None = None) -> None:
         """Runs of features are outermost, so that the weights of one stay in the cache for all places."""
@@ -190,8 +193,6 @@ class VectorTiles(Tiles):
         order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
         axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
         inside = [axis for axis in axes if axis is not None]
-        self._cover()
-        self.b.lean = min(geometry.inputs, geometry.features) >= LEAN_INPUTS  # all vectors are there
         for start, width in self._chunks(0, extents[self.lanes], self.width, Unroll.NONE):
             if self.panel is not None:
                 Kernel(self, width).copy(start, self.panel)
@@ -206,7 +207,7 @@ class VectorTiles(Tiles):
         if axis is None:
             self._tile(site, 1, start, width, False)
             return
-        extent, (inner, apart) = self.geometry.extents[axis], self._inside()
+        extent, inner, apart = self.geometry.extents[axis], self.inside, self.apart
         if self.over:
             self._run_together(site, inner, start, width)
             return
@@ -256,7 +257,6 @@ class VectorTiles(Tiles):
     def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
         """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
         source, adjacent = self.node.inputs[0].dtype, loops[-1].input == 1
-        self.b.shares = self.calls
         few = self.b.vector_bits < 512  # with 512 bits, other operations wait for the products anyway
         pairs = few and adjacent and (source, self.wide) == (DType.BF16, DType.F32) and self.geometry.inputs % 2 == 0
         window = Window(
@@ -314,17 +314,17 @@ class VectorTiles(Tiles):
             b.store(value, b.pointer(self.space, number * lanes, self.element), min(64, lanes * self.wide.bytes))
 
 
-CALLED = 1500
+MINIMUM_CALLED_PRODUCTS = 1500
 """Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
 
-MOST_ALONE = 12
+MAXIMUM_ALONE_POSITIONS = 12
 """Positions with one vector each, at most, where there are LEAN_INPUTS: twice as many are more code, and little faster.
 """
 
 LEAN_INPUTS = 8
 """Input features, whose loop is innermost, from which on it is as fast after few of LLVM's passes."""
 
-CALLED_BESIDE = 64
+MINIMUM_CALLED_BESIDE = 64
 """The same for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
 
 

@@ -9,14 +9,16 @@ from mlir import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from . import complex_math
 from .ahead import streams
 from .builder import Builder, Index, Unroll, Value
-from .complex_sums import Factor, sums_of_runs
+from .complex_sums import Factor, outer_of_runs, sums_of_runs
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, raw_type, round_to, unflatten, wrap_small
-from .graph import Node
+from .facts import Code, Facts
+from .graph import Buffer, Node
 from .long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, PartialSums, long_sum
 from .sum_run import Form, SumRun, is_run, stored_of
 
@@ -53,12 +55,11 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     _, _, lhs_contract, rhs_contract = dimension_numbers(node)
     left, right = operand_indices(node, index)
     wide = accumulator_of(node)
-    sizes = [lhs.dims[d] for d in lhs_contract]
-    runs = _sums_of_runs(e, node, index) if wide.is_complex else None
-    if runs is not None:
-        return unflatten(runs.results([_zero(b, wide)] * 2), wide)
-    if wide.component in (DType.F32, DType.F64) and not b.strict and _has_partial_sums(node, sizes):
-        value = narrow(b, wide, node.output.dtype, _long_sum(e, node, index, wide))
+    way = sum_way(b.facts, node)
+    if way is not None and way.outer is not None:
+        return unflatten(_sums_of_runs(e, node, index, way.outer).results([_zero(b, wide)] * 2), wide)
+    if way is not None:
+        value = narrow(b, wide, node.output.dtype, _long_sum(e, node, index, wide, way.arrays))
         return encode(b, node.output.dtype, value) if raw else value
     zero = b.constant(-0.0, _zero(b, wide).type) if one_product(node) and wide.component.is_float else _zero(b, wide)
     loops, carried = [], [zero] * (2 if wide.is_complex else 1)
@@ -100,15 +101,59 @@ def _has_short_rows(b: Builder, node: Node, wide: DType) -> bool:
     return row >= LEAST_IN_ROW and (b.vector_bits >= WITH_MASKS or row % (b.vector_bits // (8 * wide.bytes)) == 0)
 
 
-def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
+@dataclass(frozen=True, slots=True)
+class SumWay:
+    """How an element is added up, if not in one chain. outer: dimensions around the runs of complex numbers that are;
+    arrays: of two runs whose products a function of sum_run.py adds up; else blocks.
+    """
+
+    outer: int | None = None
+    arrays: tuple[Buffer, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "complex_run" if self.outer is not None else "sum_run" if self.arrays else "blocks"
+
+    @property
+    def code(self) -> Code:
+        return Code() if self.outer is not None else Code(shares=bool(self.arrays), walks=not self.arrays)
+
+
+def sum_way(facts: Facts, node: Node) -> SumWay | None:
+    """None for one chain."""
+    wide, pairs = accumulator_of(node), _contracted(node)
+    if wide.is_complex:
+        arrays = [(x, [pair[side] for pair in pairs]) for side, x in enumerate(node.inputs)]
+        outer = outer_of_runs(facts, arrays)
+        if outer is not None:
+            return SumWay(outer)
+    sizes = [node.inputs[0].dims[d] for d in dimension_numbers(node)[2]]
+    if wide.component not in (DType.F32, DType.F64) or facts.strict or not _has_partial_sums(node, sizes):
+        return None
+    return SumWay(arrays=_runs_of(facts, node, wide, pairs))
+
+
+def _runs_of(facts: Facts, node: Node, wide: DType, pairs: Sequence[tuple[int, int]]) -> tuple[Buffer, ...]:
+    """The two arrays in memory whose runs are multiplied; none if a function does not add up their products."""
+    operands = node.inputs
+    if wide not in (DType.F32, DType.F64) or any(x.dtype is not wide for x in operands) or len(pairs) != 1:
+        return ()
+    (along,) = pairs
+    sources = [stored_of(x) for x in operands]
+    if any(x.strides[d] != 1 for x, d in zip(operands, along, strict=True)):
+        return ()
+    length, single = operands[0].dims[along[0]], node.output.shape.size == 1
+    found = tuple(x for x in sources if x is not None)
+    return found if len(found) == 2 and is_run(facts, length, single) else ()
+
+
+def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType, arrays: Sequence[Buffer]) -> Scalar:
     """One element as a sum in blocks, over the contracting dimensions in the memory order of the left operand."""
     b, (lhs, rhs) = e.b, node.inputs
     order = _contracted(node)
     left, right = operand_indices(node, index)
-    run = _sum_run(e, node, left, right, wide)
-    if run is not None:
-        return b.op("arith.addf", _zero(b, wide), run)
-    b.walks = True
+    if arrays:
+        return b.op("arith.addf", _zero(b, wide), _sum_run(e, node, left, right, wide, arrays))
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
         for (ld, rd), i in zip(order, at, strict=True):
@@ -126,25 +171,16 @@ def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
     return unflatten(sums.results(zeros), wide)
 
 
-def _sum_run(e: Elemental, node: Node, left: Sequence[Index], right: Sequence[Index], wide: DType) -> Value | None:
-    """The sum of the products of two runs in memory, if a function of sum_run.py adds them up. left, right: where they
-    begin.
-    """
-    order, operands, starts = _contracted(node), node.inputs, (left, right)
-    if wide not in (DType.F32, DType.F64) or any(x.dtype is not wide for x in operands) or len(order) != 1:
-        return None
-    (along,), length = order, operands[0].dims[order[0][0]]
-    if any(x.strides[d] != 1 for x, d in zip(operands, along, strict=True)):
-        return None
-    sources = [stored_of(x) for x in operands]
-    if None in sources or not is_run(e.b, length, node.output.shape.size == 1):
-        return None
-    element, arrays = raw_type(e.b.types, wide), []
-    for source, operand, start in zip(sources, operands, starts, strict=True):
-        assert source is not None
-        arrays.append(e.b.pointer(e.pointers[source.argument], e.offset(operand, tuple(start)), element))
+def _sum_run(
+    e: Elemental, node: Node, left: Sequence[Index], right: Sequence[Index], wide: DType, arrays: Sequence[Buffer]
+) -> Value:
+    """The sum of the products of two runs in memory. left, right: where they begin."""
+    b, operands, element = e.b, node.inputs, raw_type(e.b.types, wide)
+    (along,) = _contracted(node)
+    starts = [e.offset(operand, tuple(start)) for operand, start in zip(operands, (left, right), strict=True)]
+    places = [b.pointer(e.pointers[x.argument], start, element) for x, start in zip(arrays, starts, strict=True)]
     fetches = bool(streams(operands, operands[0]))
-    return SumRun(Form.PRODUCT, wide, fetches).call(e.b, arrays, length)
+    return SumRun(Form.PRODUCT, wide, fetches).call(b, places, operands[0].dims[along[0]])
 
 
 def _contracted(node: Node) -> list[tuple[int, int]]:
@@ -154,7 +190,7 @@ def _contracted(node: Node) -> list[tuple[int, int]]:
     return [pair for pair in pairs if lhs.dims[pair[0]] != 1]
 
 
-def _sums_of_runs(e: Elemental, node: Node, index: Indices) -> LongSums | None:
+def _sums_of_runs(e: Elemental, node: Node, index: Indices, outer: int) -> LongSums:
     """The parts of one element where both operands are complex numbers along memory."""
 
     def factor(side: int) -> Factor:
@@ -168,7 +204,7 @@ def _sums_of_runs(e: Elemental, node: Node, index: Indices) -> LongSums | None:
 
         return Factor(node.inputs[side], dimensions, place)
 
-    return sums_of_runs(e, factor(0), factor(1))
+    return sums_of_runs(e, outer, factor(0), factor(1))
 
 
 def _has_partial_sums(node: Node, sizes: Sequence[int]) -> bool:

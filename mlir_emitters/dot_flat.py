@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from ..hlo.dtypes import DType
-from .dot_operands import is_readable
-from .dot_product import Product
+from .dot_product import Product, is_readable
 from .dot_registers import FEW_REGISTERS, registers_of
 
 PAGE = 4096  # bytes at whose multiples lines share a set of the first cache

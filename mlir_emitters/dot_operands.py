@@ -10,14 +10,13 @@ from ..hlo.dtypes import DType
 from ..hlo.records import dataclass, replace
 from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
-from .dot_dtypes import converts_in_vectors
+from .dot_blocks import Blocking
 from .dot_pack import ACROSS, NEXT_ROWS, Pack
-from .dot_product import Product
+from .dot_product import Operand, is_readable
 from .dot_tile import CACHE_LINE
 from .dot_words import Words
 from .elemental import Elemental, load_element
 from .elements import decode, flatten, raw_type
-from .graph import Buffer
 
 AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
 
@@ -40,12 +39,6 @@ class Block:
     first: Index = 0
 
 
-def is_readable(product: Product, wide: DType) -> bool:
-    """Whether vectors of B can be read where they lie."""
-    source = product.right.dtype
-    return product.column.rhs == 1 and (source is wide or converts_in_vectors(source, wide))
-
-
 @dataclass(frozen=True, slots=True)
 class Read:
     """Elements of `dtype` from a place on. row, along: strides of rows and along them, in elements."""
@@ -59,44 +52,29 @@ class Read:
 class Operands:
     """How a product's tiles read A and B. Offsets are in elements of each buffer."""
 
-    def __init__(
-        self,
-        e: Elemental,
-        product: Product,
-        wide: DType,
-        lanes: int,
-        width: int,
-        rows: int,
-        depth: int,
-        few: bool,
-        converting: bool,
-        words: Words | None,
-    ):
-        """wide: the dtype of factors. width: columns of a panel; rows: of a tile; depth: contracting elements of a
-        panel, at most. few: whether a panel is used too few times to be packed. converting: whether factors of A are
-        read where they lie, and converted. words: what contracting elements are packed as, if not one by one.
-        """
-        self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
-        self.left, self.right, self.block = product.left, product.right, depth
-        self.row, self.column, self.depth = product.row, product.column, product.depth
-        self.parts = product.parts
+    def __init__(self, e: Elemental, blocking: Blocking):
+        product, tile, wide, words = blocking.product, blocking.tile, blocking.wide, blocking.tile.words
+        self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, tile.lanes, tile.width
+        self.left, self.right, self.block, self.rows = product.left, product.right, blocking.block, tile.rows
+        self.row, self.column, self.depth, self.parts = product.row, product.column, product.depth, product.parts
         self.element = raw_type(self.b.types, wide)
-        self.fetches = not product.near
-        self.rows = rows
-        self.fetches_left = not few and product.depth.lhs == self.parts
+        self.fetches = not product.near and blocking.fetches
+        alike = product.depth.lhs == self.parts  # contracting elements of A are neighbours
+        self.fetches_left = not tile.flat and alike and blocking.fetches_left and not blocking.spreads
         # Contiguous rows of B that are read only a few times need no copy.
-        self.reads_right = few and is_readable(product, wide)
+        self.reads_right = tile.flat and is_readable(product, wide)
         self.first_sums = words is not None and words.wraps  # whether sums begin with a row in front of the panel
-        self.panel = self.left_panel = None
-        if not self.reads_right or self.column.size % lanes:
-            self.panel = self.b.alloca(self.element, (depth + self.first_sums) * width, 64)
-        self.words, self.size = words, 1 if words is None else words.size
-        self.panel_at = width * self.first_sums  # behind the row of first sums
-        if self.left.dtype is not wide and not converting:
-            self.left_panel = self.b.alloca(self.element, depth * rows, 64)
-        self.spread: Value | None = None
+        self.panel = self.left_panel = self.spread = None
+        if not self.reads_right or self.column.size % self.lanes:
+            self.panel = self.b.alloca(self.element, (self.block + self.first_sums) * self.width, 64)
+        self.words, self.size = words, tile.size
+        self.panel_at = self.width * self.first_sums  # behind the row of first sums
+        if self.left.dtype is not wide and not (tile.converting or tile.reads_words(product.depth)):
+            self.left_panel = self.b.alloca(self.element, self.block * self.rows, 64)
+        if blocking.spreads:  # all rows of a block of A, their lines in different sets of the first cache
+            self.spread = self.b.alloca(self.element, self._spread_row * self.row.size, 64)
         # Strides of rows and of contracting elements there.
-        self.of_left = (depth, 1) if self.depth.lhs == 1 else (1, rows)
+        self.of_left = (self.block, 1) if self.depth.lhs == 1 else (1, self.rows)
 
     def zero(self) -> Value:
         return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
@@ -186,7 +164,7 @@ class Operands:
         start = b.add(block.left, AHEAD * self.parts if self.left_panel is None else self.rows * row)
         return Read(self.left.dtype, self._place(self.left, start), row, 1)
 
-    def _place(self, buffer: Buffer, offset: Index) -> Pointer:
+    def _place(self, buffer: Operand, offset: Index) -> Pointer:
         return self.b.pointer(self.e.pointers[buffer.argument], offset, raw_type(self.b.types, buffer.dtype))
 
     def _pack_across(self, block: Block, first: Index, count: int) -> None:
@@ -207,7 +185,7 @@ class Operands:
             values = [self._load(self.right, b.add(offset, part)) for part in range(self.parts)]
         else:
             pointer, place = self.e.pointers[self.right.argument], b.add(block.first, k)
-            values = [self.words.load(b, pointer, self.right, offset, self.depth.rhs, place)]
+            values = [self.words.load(b, pointer, self.right.dtype, offset, self.depth.rhs, place)]
         for part, value in enumerate(values):
             at = self._panel_offset(k, b.add(n, part))
             b.store(value, b.pointer(self.panel, at, self.element), self.wide.bytes)
@@ -234,7 +212,7 @@ class Operands:
                 value = self._load(self.left, offset)
             else:
                 pointer, place = self.e.pointers[self.left.argument], b.add(block.first, k)
-                value = self.words.load(b, pointer, self.left, offset, self.depth.lhs, place)
+                value = self.words.load(b, pointer, self.left.dtype, offset, self.depth.lhs, place)
                 value = self.words.flip(b, value)
             b.store(value, self._left_place(m, k), self.wide.bytes)
 
@@ -256,14 +234,9 @@ class Operands:
         assert self.left_panel is not None
         return b.pointer(self.left_panel, b.add(b.mul(m, row), b.mul(k, along)), self.element)
 
-    def _load(self, buffer: Buffer, offset: Index) -> Value:
+    def _load(self, buffer: Operand, offset: Index) -> Value:
         raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
         return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
-
-    def spread_left(self, rows: int) -> None:
-        """Have all rows of a block of A copied to where their lines are in different sets of the first cache."""
-        self.spread = self.b.alloca(self.element, self._spread_row * rows, 64)
-        self.fetches_left = False
 
     @property
     def _spread_row(self) -> int:

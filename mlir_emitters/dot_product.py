@@ -9,23 +9,41 @@ from collections.abc import Sequence
 
 from ..hlo.dtypes import DType
 from ..hlo.records import dataclass, replace
-from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop
 from .dot import accumulator_of
 from .dot_dims import Dimension, dimensions_of
-from .dot_dtypes import IN_VECTORS, TILED, dtype_of_sums
+from .dot_dtypes import IN_VECTORS, TILED, converts_in_vectors, dtype_of_sums
 from .elements import parts
+from .facts import Facts
+from .form import fewer
 from .graph import Buffer, Node
 from .ranges import Steps, bounds, positions_of
 
-LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
-TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
+MINIMUM_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
+MINIMUM_TRANSPOSE_ROWS = (
+    16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
+)
 
-TINY = 9
+MINIMUM_VECTOR_BITS = 128  # of vectors
+
+TINY_ELEMENTS = 9
 """Elements of the smaller matrix up to which vectors lie along rows or a batch: a tile would use few of its lanes."""
 
-NEAR = 3 << 16  # bytes of operands that stay in the caches of any processor
+NEAR_BYTES = 3 << 16  # bytes of operands that stay in the caches of any processor
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An array in memory: its numbers' dtype, and the argument that it is."""
+
+    dtype: DType
+    argument: int
+
+    @staticmethod
+    def of(buffer: Buffer) -> Operand:
+        """Complex numbers are two real ones."""
+        return Operand(buffer.dtype.component, buffer.argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +54,12 @@ class Product:
     rows, depth and loops are in real numbers; that of columns is in elements, half of it in real numbers.
     """
 
-    left: Buffer
-    right: Buffer
+    left: Operand
+    right: Operand
     row: Dimension
     column: Dimension
     depth: Dimension
-    outer: Sequence[Dimension]
+    outer: tuple[Dimension, ...]
     parts: int = 1
 
     @property
@@ -50,64 +68,84 @@ class Product:
         return self.row.size * self.parts
 
     @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """For reports, what is multiplied."""
+        sizes = ("rows", self.row.size), ("depth", self.depth.size), ("columns", self.column.size)
+        return tuple((name, str(size)) for name, size in sizes)
+
+    @property
     def near(self) -> bool:
         """Whether both operands of one product stay in a processor's own caches: nothing needs to be fetched ahead."""
         left, right = self.factors * self.left.dtype.bytes, self.column.size * self.right.dtype.bytes
-        return (left + right) * self.depth.size <= NEAR
+        return (left + right) * self.depth.size <= NEAR_BYTES
 
 
-def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Product | None:
-    """The product as loops over tiles; None if plain loops suit it better."""
+def product_of(facts: Facts, node: Node, result: Buffer) -> Product | str:
+    """The product as loops over tiles; why plain loops suit it better."""
     lhs, rhs = node.inputs
-    if b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
-        return None
+    if facts.strict or facts.vector_bits < MINIMUM_VECTOR_BITS:
+        return (
+            "sums are in order" if facts.strict else fewer(facts.vector_bits, "bits of a vector", MINIMUM_VECTOR_BITS)
+        )
+    if lhs.writer is not None or rhs.writer is not None:
+        return "an operand is not in memory"
     if not _are_tiled({lhs.dtype, rhs.dtype, result.dtype}) or (result.dtype.is_integer and lhs.dtype.is_float):
-        return None
+        return f"{lhs.dtype.value} times {rhs.dtype.value} is {result.dtype.value}"
     batch, rows, columns, contracted = dimensions_of(node)
     if len(contracted) != 1 or not contracted[0].size:
-        return None
+        return f"{len(contracted)} contracting dimensions" if len(contracted) != 1 else "sums of nothing"
     none = Dimension(1, 0, 0, 0)
     column, row = columns.pop() if columns else none, rows.pop() if rows else none
-    if (
-        column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS
-    ):  # a transposed result: multiply the other way round
+    if column.out != 1 and row.out == 1 and row.size >= MINIMUM_COLUMNS:
+        # a transposed result: multiply the other way round
         row, column, depth = (d.flipped() for d in (column, row, contracted[0]))
-        product = Product(rhs, lhs, row, column, depth, [d.flipped() for d in (*batch, *rows, *columns)])
+        outer = tuple(d.flipped() for d in (*batch, *rows, *columns))
+        product = Product(Operand.of(rhs), Operand.of(lhs), row, column, depth, outer)
     else:
-        product = Product(lhs, rhs, row, column, contracted[0], [*batch, *rows, *columns])
-    row, column, depth = product.row, product.column, product.depth
+        outer = *batch, *rows, *columns
+        product = Product(Operand.of(lhs), Operand.of(rhs), row, column, contracted[0], outer)
+    reason = _why_not(product)
+    return reason or (_of_reals(product, parts(result.dtype)) if result.dtype.is_complex else product)
+
+
+def _why_not(product: Product) -> str:
+    """Why tiles do not pay off; empty if they do."""
+    row, column, depth, (lhs, rhs) = product.row, product.column, product.depth, (product.left, product.right)
     along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
-    if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2) or column.size * depth.size <= TINY:
-        return None
-    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64, DType.C64, DType.C128}
-    if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:
-        return None
-    return _of_reals(product) if result.dtype.is_complex else product
+    if column.out != 1:
+        return "columns are not neighbours in the result"
+    least = MINIMUM_COLUMNS if along else 2
+    if column.size < least:
+        return fewer(column.size, "columns", least)
+    if column.size * depth.size <= TINY_ELEMENTS:
+        return f"{column.size * depth.size} elements of a matrix, no more than {TINY_ELEMENTS}"
+    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64}
+    least = MINIMUM_TRANSPOSE_ROWS if cheap else 2
+    few = row.size < least and column.rhs != 1 and along
+    return fewer(row.size, "rows, of columns that would be transposed", least) if few else ""
+
+
+def is_readable(product: Product, wide: DType) -> bool:
+    """Whether vectors of B can be read where they lie."""
+    source = product.right.dtype
+    return product.column.rhs == 1 and (source is wide or converts_in_vectors(source, wide))
 
 
 def _are_tiled(dtypes: set[DType]) -> bool:
     return dtypes <= TILED or dtypes in ({DType.C64}, {DType.C128})
 
 
-def _of_reals(product: Product) -> Product:
-    """A product of complex numbers as one of real numbers. What is added up for an element are the products of both
+def _of_reals(product: Product, n: int) -> Product:
+    """A product of numbers of `n` parts as one of real numbers. What is added up for an element are products of both
     parts of A's elements with both of B's, from which a tile makes the two parts of the sum.
     """
-    n = parts(product.left.dtype)
 
     def wider(d: Dimension) -> Dimension:
         return replace(d, lhs=n * d.lhs, rhs=n * d.rhs, out=n * d.out)
 
-    left, right = (_as_reals(x, n) for x in (product.left, product.right))
     column = replace(product.column, size=n * product.column.size)
-    outer = [wider(d) for d in product.outer]
-    return Product(left, right, wider(product.row), column, wider(product.depth), outer, n)
-
-
-def _as_reals(buffer: Buffer, parts: int) -> Buffer:
-    """An array of complex numbers as one with a dimension more, of their parts."""
-    shape = Shape(buffer.dtype.component, (*buffer.dims, parts))
-    return Buffer(shape, buffer.argument, buffer.alignment)
+    row, depth, outer = wider(product.row), wider(product.depth), tuple(map(wider, product.outer))
+    return replace(product, row=row, column=column, depth=depth, outer=outer, parts=n)
 
 
 def positions_of_step(dimension: Dimension, partition: Partition) -> int:
@@ -140,13 +178,12 @@ def open_loops(b: Builder, outer: Sequence[Dimension], steps: Steps | None) -> t
     return loops, places
 
 
-def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partition: Partition) -> bool:
+def takes_steps(facts: Facts, node: Node, product: Product, partition: Partition | None) -> bool:
     """Whether a tiled product can compute some of the steps: batches, rows, or groups of columns of whole vectors."""
-    product = product_of(b, node, result, vector_bits)
-    if product is None:
-        return False
+    if partition is None:
+        return True
     wide = dtype_of_sums(accumulator_of(node))
     columns = positions_of_step(product.column, partition) * partition.least
     if columns:
-        return columns % (vector_bits // (8 * wide.bytes)) == 0
+        return columns % (facts.vector_bits // (8 * wide.bytes)) == 0
     return loops_of_steps(product.outer, partition) > 0 or positions_of_step(product.row, partition) > 0

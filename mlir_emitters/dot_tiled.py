@@ -11,91 +11,65 @@ parts of A, and times the imaginary ones, and joins them as they are stored. It 
 parts would, and B need not be parted.
 
 The contracting dimension is summed in blocks of about DEPTH, whatever its size, and block sums are added to totals.
-Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE blocks, they are on the
-stack, for a band of rows at a time; of many blocks of f32 in f64, so that rounding errors do not grow with the depth.
+Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE_BLOCKS, they are
+on the stack, for a band of rows at a time; of many blocks of f32 in f64, so that rounding errors do not grow with the
+depth.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from mlir import ir
 
-from ..hlo.dtypes import DType
 from ..hlo.records import replace
 from .builder import Index, Unroll, Value
 from .dot import accumulator_of
+from .dot_blocks import DEPTH, FEW_SUM_VECTORS, STREAM_ROWS, Blocking, blocking_of
 from .dot_dims import Dimension
-from .dot_dtypes import IN_VECTORS, dtype_of_sums
-from .dot_flat import FLAT_ROWS, NEAR_TILE, PACK_ROWS, is_flat, is_large, near_rows, shares_lines
-from .dot_operands import Block, Operands, is_readable
-from .dot_product import Product, open_loops, positions_of_step, product_of
-from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
+from .dot_dtypes import dtype_of_sums
+from .dot_operands import Block, Operands
+from .dot_product import open_loops, product_of, takes_steps
 from .dot_results import Results, Totals
 from .dot_stream import RowsOfB
 from .dot_tile import CACHE_LINE, Tile
-from .dot_words import Words
 from .elemental import Elemental, Indices
 from .elements import raw_type
-from .graph import Buffer, Node
+from .facts import Code
+from .form import Answer, Fits
+from .graph import Buffer
+from .products import epilogue
 from .ranges import Steps, bounds, grouped
+from .view import Subject, View
 
-FEW_TILES = 8  # of rows: up to this number, or of words, the tile's height divides the rows: one tile's code is enough
-LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
-DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a total
-LONG_DEPTH = 2 * DEPTH  # the same with many registers, whose machines have large second caches: XLA's depth, too
-WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
-PRECISE = 48  # blocks of f32 that may be added up in f32
-FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
-FEW_DEPTH = DEPTH // 4  # the depth of its blocks
-STREAM_DEPTH = 16  # of one row: as many rows of B are read along all columns, while the next ones are fetched
-NEAR_DEPTH = 64  # the same of a B that a processor reads from its caches, and that is not fetched
-STREAM_ROWS = 8  # the same with few registers, whose panels are narrow: a page of each of more rows has left the caches
-PAGE_COLUMNS = 1 << 10  # columns of B's rows that are read one after the other: a page of f32
-FAR_BYTES = 3 << 22  # of a B that comes from the memory: of one in the third cache, tiles read it as fast
-STREAM_TOTALS = 1 << 13  # columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches
-BAND = 256  # rows whose totals are on the stack: with f64 and 64 columns, 128 KiB
-ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
-FETCH_ROWS = 16  # rows of B that are fetched before they are read in place; a row takes some 16 cycles
-FLAT_DEPTH = 256  # of several rows that read B in place: as many rows of B are read along all columns
+PAGE_COLUMNS = 1 << 10
+"""Columns of B's rows that are read one after the other: a page of f32."""
+
+FETCH_ROWS = 16
+"""Rows of B that are fetched before they are read in place; a row takes some 16 cycles."""
 
 
-def converts_in_place(product: Product) -> bool:
-    """Whether factors of A are converted as they are read, and not in front of each tile: where they are read a few
-    times, where that is an instruction, and where a tile's factors of a step are adjacent: too few for a loop.
-    """
-    if product.factors < PACK_ROWS or product.depth.lhs != 1:
-        return product.left.dtype in IN_VECTORS
-    return product.left.dtype in IN_VECTORS.keys() - {DType.F16}
-
-
-def emit_matmul(
-    e: Elemental,
-    node: Node,
-    result: Buffer,
-    vector_bits: int,
-    write: Callable[[Indices], None] | None = None,
-    steps: Steps | None = None,
-) -> bool:
-    """Emit the loops of a product. False if plain loops suit it better.
-
-    write: called with the index of each result, whose value is bound; None stores the results to `result`.
-    """
-    product = product_of(e.b, node, result, vector_bits)
-    if product is None:
-        return False
+def fits(view: View, subject: Subject) -> Answer:
+    facts, node, result = view.facts, subject.node, subject.product_result
+    product = product_of(facts, node, result)
+    if isinstance(product, str):
+        return product
     wide = dtype_of_sums(accumulator_of(node))
-    of_step = 0 if steps is None else positions_of_step(product.column, steps.partition)
-    rows_of_step = 0 if steps is None or of_step else positions_of_step(product.row, steps.partition)
-    Matmul(e, product, result, wide, vector_bits, write, steps, of_step, rows_of_step).emit()
-    return True
+    narrow = wide is not result.dtype.component or bool(subject.products)
+    blocking = blocking_of(facts, product, wide, narrow, view.partition)
+    return Fits(blocking, takes_steps(facts, node, product, view.partition), _code_of(blocking))
 
 
-def steps_together(steps: Steps, rows_of_step: int) -> int:
-    """How many steps a panel is packed for at once, of those that a call computes."""
-    most = max(1, ROWS_OF_STEPS // rows_of_step)
-    return next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
+def _code_of(blocking: Blocking) -> Code:
+    """Short tiles are so fast that the loops around them are worth all that LLVM does."""
+    tall = blocking.product.column.size <= blocking.tile.width  # the only panel needs all rows from memory
+    long = blocking.block >= (DEPTH // 2 if tall else DEPTH // 4)
+    return Code(shares=long and not blocking.streams, lean=blocking.streams)
+
+
+def emit(e: Elemental, subject: Subject, blocking: Blocking, steps: Steps | None) -> None:
+    """Emit the loops of a product."""
+    Matmul(e, blocking, subject.product_result, epilogue(e, subject), steps).emit()
 
 
 class Matmul:
@@ -104,96 +78,26 @@ class Matmul:
     def __init__(
         self,
         e: Elemental,
-        product: Product,
+        blocking: Blocking,
         result: Buffer,
-        wide: DType,
-        vector_bits: int,
         write: Callable[[Indices], None] | None,
-        steps: Steps | None = None,
-        of_step: int = 0,
-        rows_of_step: int = 0,
+        steps: Steps | None,
     ):
-        """of_step, rows_of_step: the columns or the rows of a step; both 0 if it is of loops around."""
-        self.e, self.b, self.result, self.wide = e, e.b, result, wide
-        self.outer = product.outer
-        self.row, self.column, self.depth = product.row, product.column, product.depth
-        self.parts = product.parts
-        self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
-        self.narrow = wide is not result.dtype.component or write is not None
-        few = is_flat(product, wide, vector_bits, self.narrow)
-        words = None if few else Words.of(e.b, product.left.dtype, product.right.dtype, wide, product.depth.size)
-        converting = words is None and product.left.dtype is not wide and converts_in_place(product)
-        codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
-        near = is_large(product, wide) and self.row.size <= near_rows(vector_bits)
-        height, vectors = (
-            flat_tile(vector_bits, self.row.size, NEAR_TILE if near else FLAT_ROWS, self.parts)
-            if few
-            else best_tile(vector_bits, converting, codes and wide.is_float, self.parts)
-        )
-        least = LEAST_HEIGHT // self.parts
-        self.together = steps_together(steps, rows_of_step) if steps is not None and rows_of_step else 1
-        called = rows_of_step * self.together or self.row.size  # rows that tiles follow each other in
-
-        def height_for(rows: int) -> int:
-            """Of tiles: one that divides the rows, where that is worth it."""
-            even = next((n for n in range(height, least - 1, -1) if rows % n == 0), 0)
-            lower = even and ((words is not None and words.wraps) or rows <= FEW_TILES * even)
-            return even if lower else height
-
-        self.rows = height_for(called)
-        self.words = 1 if words is None else words.size
-        self.in_words = words is not None and words.are_read(self.depth.lhs)  # of A
-        d, n = self.depth, self.words
-        self.depth = replace(d, size=-(-d.size // n), lhs=d.lhs * n, rhs=d.rhs * n)
+        """write: called with the index of each result, whose value is bound; None stores the results to `result`."""
+        product, tile, wide = blocking.product, blocking.tile, blocking.wide
+        self.e, self.b, self.result, self.wide, self.blocking = e, e.b, result, wide, blocking
+        self.outer, self.row, self.column, self.depth = product.outer, product.row, product.column, blocking.depth
+        self.parts, self.steps, self.total = product.parts, steps, blocking.total
+        self.rows, self.width, self.lanes, self.block = tile.rows, tile.width, tile.lanes, blocking.block
+        self.narrow, self.banded, self.streams = blocking.narrow, blocking.banded, blocking.streams
         self.element = raw_type(self.b.types, wide)
-        self.lanes = lanes_of(vector_bits, wide, self.column.size if few else 0)
-        self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
-        # How products are summed must depend on neither steps nor a tile's place: a last bit would.
-        self.sums = height_for(self.row.size) * self.parts * self.width // self.lanes
-        few_registers = registers_of(vector_bits) <= FEW_REGISTERS
-        room = few_registers and self.sums + self.width // self.lanes + 2 <= FEW_REGISTERS
-        self.pairs = room and (product.left.dtype, wide, self.depth.lhs) == (DType.BF16, DType.F32, 1)
-        if steps is not None and of_step:
-            self.width = math.gcd(self.width, of_step * steps.partition.least)
         self.first_row: Index = 0
         self.first_column: Index = 0
-        few_sums = self.sums <= FEW_SUMS
-        streams = few and is_readable(product, wide)
-        if self.narrow:
-            streams = streams and self.row.size == 1 and self.column.size <= STREAM_TOTALS
-        depth = FEW_DEPTH if few_sums and not streams else DEPTH
-        precise = wide is DType.F32 and self.depth.size > PRECISE * depth
-        self.banded = precise or (self.narrow and not streams and self.depth.size > WHOLE_DEPTH)
-        self.total = DType.F64 if precise else wide
-        block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
-        if wide.is_float and not (precise or few_sums or few or self.narrow or few_registers):
-            block = LONG_DEPTH
-        self.streams = streams and not self.banded
-        self.sums_of_page: Value | None = None
-        far = self.depth.size * self.column.size * product.right.dtype.bytes >= FAR_BYTES
-        self.later = False  # whether tiles fetch the next block of B, not the next rows
-        if self.streams:
-            self.later = near or self.row.size == 1
-            short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide) else NEAR_DEPTH
-            if far and self.row.size == 1 and self.parts == 1:  # dot_stream.py
-                short = NEAR_DEPTH
-                self.sums_of_page = self.b.alloca(self.element, PAGE_COLUMNS, 64)
-            flat = FEW_DEPTH if self.parts > 1 and few_sums else FLAT_DEPTH  # chains of complex sums are short in XLA
-            block = short if self.later else flat
-        whole = self.narrow and not self.banded and not self.streams
-        self.block = self.depth.size if whole else min(block, self.depth.size)
-        sizes = self.lanes, self.width, self.rows, self.block
-        self.operands = Operands(e, product, wide, *sizes, few, converting or self.in_words, words)
-        if self.streams and not self.later and shares_lines(product):
-            self.operands.spread_left(self.row.size)
-        if product.left.dtype is not wide and few_registers:
-            self.operands.fetches_left = False
-        if self.row.size == 1 and not few_registers and not is_large(product, wide):
-            self.operands.fetches = False  # a fetch takes the place of a load
+        self.sums_of_page = self.b.alloca(self.element, PAGE_COLUMNS, 64) if blocking.pages else None
+        self.operands = Operands(e, blocking)
         self.tile = None
-        self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:
-            rows = min(self.band + self.rows - 1, self.row.size) if self.banded else self.rows
+            rows = min(blocking.band + self.rows - 1, self.row.size) if self.banded else self.rows
             size = -(-self.column.size // self.lanes) * self.lanes if self.streams else rows * self.width
             self.tile = self.b.alloca(raw_type(self.b.types, self.total), size, 64)
         totals = None if self.tile is None else Totals(self.tile, self.total, self.width)
@@ -201,17 +105,13 @@ class Matmul:
 
     def emit(self) -> None:
         b = self.b
-        # Short tiles are so fast that the loops around them are worth all that LLVM does.
-        tall = self.column.size <= self.width  # the only panel needs all rows from memory
-        b.lean = bool(self.streams)
-        b.shares = self.block >= (DEPTH // 2 if tall else DEPTH // 4) and not self.streams
         offsets: list[Index] = [0, 0, 0]
-        inside = self.of_step or self.rows_of_step
-        loops, places = open_loops(b, self.outer, None if inside else self.steps)
+        sizes = self.blocking.steps
+        loops, places = open_loops(b, self.outer, None if sizes.columns or sizes.rows else self.steps)
         for d, place in zip(self.outer, places, strict=True):
             self.results.coordinates |= d.split(b, place)
             offsets = [b.add(o, b.mul(place, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
-        if self.rows_of_step:
+        if sizes.rows:
             self._row_blocks(offsets)
         else:
             self._columns(offsets)
@@ -220,11 +120,11 @@ class Matmul:
 
     def _row_blocks(self, offsets: list[Index]) -> None:
         """Blocks of the steps' rows, each with panels of its own."""
-        b, steps, each, whole = self.b, self.steps, self.rows_of_step, self.row
+        b, steps, sizes, whole = self.b, self.steps, self.blocking.steps, self.row
         assert steps is not None
-        for _, step, count in grouped(b, steps, [steps.partition.extent], self.together):
-            self.results.top = top = b.mul(step, each)
-            self.row = replace(whole, size=count * each)
+        for _, step, count in grouped(b, steps, [steps.partition.extent], sizes.together):
+            self.results.top = top = b.mul(step, sizes.rows)
+            self.row = replace(whole, size=count * sizes.rows)
             strides = whole.lhs, 0, whole.out
             self._columns([b.add(o, b.mul(top, s)) for o, s in zip(offsets, strides, strict=True)])
 
@@ -245,7 +145,7 @@ class Matmul:
     def _panels(self, visit: Callable[[Index, int], None]) -> None:
         """visit: called with the first column and the number of columns of each panel; the last one may be narrower."""
         whole = self.column.size - self.column.size % self.width
-        if self.steps is not None and self.of_step:
+        if self.steps is not None and self.blocking.steps.columns:
             first, last = bounds(self.b, self.steps, self.column.size)
             end = last if whole == self.column.size else self.b.binary("minsi", self.b.materialize(last), whole)
             with self.b.loop(first, end, self.width) as loop:
@@ -285,7 +185,7 @@ class Matmul:
         if self.sums_of_page is None or not whole:
             self._panels(lambda *panel: self._part(offsets, panel, block))
             return
-        first, last = bounds(self.b, self.steps if self.of_step else None, self.column.size)
+        first, last = bounds(self.b, self.steps if self.blocking.steps.columns else None, self.column.size)
         self._along(
             offsets, block, first, last if last == whole else self.b.binary("minsi", self.b.materialize(last), whole)
         )
@@ -344,12 +244,12 @@ class Matmul:
         """All rows of a panel, with totals on the stack."""
         b, block = self.b, self._of_panel(offsets, *panel)
         whole = self.row.size - self.row.size % self.rows
-        if whole <= self.band:
+        if whole <= self.blocking.band:
             self._band(block, 0, self.row.size)
             return
-        with b.loop(0, whole, self.band, unroll=Unroll.NONE) as loop:
-            end = b.add(loop.index, self.band)
-            if whole % self.band:
+        with b.loop(0, whole, self.blocking.band, unroll=Unroll.NONE) as loop:
+            end = b.add(loop.index, self.blocking.band)
+            if whole % self.blocking.band:
                 end = b.binary("minsi", b.materialize(end), whole)
             self._band(block, loop.index, end)
         if whole < self.row.size:
@@ -418,6 +318,7 @@ class Matmul:
         ahead = operands.ahead(block) if fetches else None
         left, right = operands.left_read(block, self.first_row), operands.right_read(block)
         columns, apart = -(-block.columns // self.lanes) * self.lanes, self._sums_apart(block.depth)
+        shape = self.blocking.tile
         tile = Tile(
             self.wide,
             left.dtype,
@@ -427,7 +328,7 @@ class Matmul:
             columns,
             self.lanes,
             "k"
-            if left.along == (self.words if self.in_words else self.parts)
+            if left.along == (shape.size if shape.reads_words(self.blocking.product.depth) else self.parts)
             else "m"
             if left.row == self.parts
             else "-",
@@ -436,8 +337,8 @@ class Matmul:
             self.tile is None and columns != block.columns,
             None if ahead is None else ahead.dtype,
             b.fma_hardware,
-            self.words,
-            self.pairs and apart == 1 and block.depth % 2 == 0,
+            shape.size,
+            shape.pairs and apart == 1 and block.depth % 2 == 0,
             operands.fetches and operands.reads(block.columns),
             self.parts,
         )
@@ -458,7 +359,7 @@ class Matmul:
             places.append(ahead.place)
             numbers.append(ahead.row)
         if tile.later:
-            numbers.append(right.row * (self.block if self.later else FETCH_ROWS))
+            numbers.append(right.row * (self.block if self.blocking.later else FETCH_ROWS))
         tile.call(b, places, [*numbers, lines])
         if self.narrow and not self.banded and not self.streams:
             self._finish(block.out, rows, block.columns)
@@ -466,7 +367,9 @@ class Matmul:
     def _sums_apart(self, depth: int) -> int:
         """Into how many sums, a power of two, each vector of a tile is split: products k, k + n, …"""
         apart = 1
-        while self.wide.is_float and 2 * apart * self.sums <= FEW_SUMS and depth % (2 * apart) == 0:
+        while (
+            self.wide.is_float and 2 * apart * self.blocking.tile.sums <= FEW_SUM_VECTORS and depth % (2 * apart) == 0
+        ):
             apart *= 2
         return apart
 

@@ -19,7 +19,7 @@ from .builder import Builder, Index, Pointer, Value
 from .convert import convert_to
 from .elemental import load_element
 from .elements import decode, flatten
-from .graph import Buffer
+from .facts import Facts
 
 OF_BYTES = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 OF_PAIRS = OF_BYTES | {DType.S16}
@@ -45,13 +45,13 @@ class Words:
     wraps: bool = True
 
     @staticmethod
-    def of(b: Builder, left: DType, right: DType, wide: DType, depth: int) -> Words | None:
+    def of(facts: Facts, left: DType, right: DType, wide: DType, depth: int) -> Words | None:
         """Words for a product with sums of dtype `wide`; None if the target has no instruction for it."""
-        if b.bf16_pairs and left is right is DType.BF16 and wide is DType.F32 and depth >= LEAST_OF_BF16:
+        if facts.bf16_pairs and left is right is DType.BF16 and wide is DType.F32 and depth >= LEAST_OF_BF16:
             return Words(2, depth, False, False)
-        if b.products == 1 or not {left, right} <= OF_PAIRS or wide not in (DType.S32, DType.U32):
+        if facts.integer_products == 1 or not {left, right} <= OF_PAIRS or wide not in (DType.S32, DType.U32):
             return None
-        four = b.products == 4 and left in OF_BYTES and right in OF_BYTES - {DType.U8}
+        four = facts.integer_products == 4 and left in OF_BYTES and right in OF_BYTES - {DType.U8}
         return Words(4 if four else 2, depth, four and not left.is_unsigned)
 
     def are_read(self, stride: int) -> bool:
@@ -79,11 +79,11 @@ class Words:
             return found
         return b.op("arith.xori", found, b.op("vector.broadcast", b.constant(FLIP, b.types.i32), type=words))
 
-    def load(self, b: Builder, pointer: Value, buffer: Buffer, offset: Index, stride: int, place: Index) -> Value:
+    def load(self, b: Builder, pointer: Value, dtype: DType, offset: Index, stride: int, place: Index) -> Value:
         """Word `place` of a row of A or a column of B, with zeros behind the last element. offset: of its first one;
         stride: of elements.
         """
-        if self.is_memory(buffer.dtype, stride):
+        if self.is_memory(dtype, stride):
             word = word_of(b, pointer, offset, self.size)
             return word if self.wraps else b.bitcast(word, b.types.f32)
         bits, word = WORD // self.size, b.constant(0, b.types.i32)
@@ -94,9 +94,9 @@ class Words:
                 inside = b.compare_integers("sle", b.materialize(over), b.materialize(0))
                 back = b.binary("maxsi", b.materialize(over), b.materialize(0))
                 at = b.sub(at, b.mul(back, stride))
-            raw = load_element(b, pointer, buffer.dtype, at)
+            raw = load_element(b, pointer, dtype, at)
             if self.wraps:
-                (value,) = flatten(convert_to(b, buffer.dtype, DType.S32, decode(b, buffer.dtype, raw)))
+                (value,) = flatten(convert_to(b, dtype, DType.S32, decode(b, dtype, raw)))
             else:
                 value = b.extui(raw, b.types.i32)
             if n < self.size - 1 and self.wraps:

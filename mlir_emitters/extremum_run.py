@@ -14,6 +14,7 @@ from .ahead import DISTANCE, LINE
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elements import raw_type
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
+from .facts import Facts
 from .graph import Buffer
 from .helper import call_helper, memory_types
 
@@ -48,7 +49,6 @@ class ExtremumRun:
         element = raw_type(b.types, self.dtype)
         result = b.alloca(element, 1, self.dtype.bytes)
         call_helper(b, self, [place, result], [count], 1)
-        b.shares = True
         return b.load(result, element, self.dtype.bytes)
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
@@ -85,11 +85,11 @@ class ExtremumRun:
         b.store(close_three(b, lane.values), b.pointer(result, 0, element), bytes_)
 
 
-def run_of(b: Builder, source: Buffer, count: int) -> Buffer | None:
+def run_of(facts: Facts, source: Buffer, count: int) -> Buffer | None:
     """The buffer in memory of which the function computes an extremum of `count` neighbours, at the offsets of
     `source`; None if it does not.
     """
-    if count < FEWEST or b.by_element or source.dtype not in (DType.F32, DType.F64):
+    if count < FEWEST or facts.by_element or source.dtype not in (DType.F32, DType.F64):
         return None
     while source.writer is not None and source.writer.opcode in (Op.RESHAPE, Op.BITCAST):
         (before,) = source.writer.inputs

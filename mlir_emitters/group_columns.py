@@ -15,13 +15,17 @@ from ..hlo.records import dataclass
 from .builder import Index, Value
 from .elemental import Elemental, Indices
 from .elements import Scalar, flatten, parts, unflatten
+from .form import Answer, Fits, fewer, more
 from .graph import Node
 from .group import LINE, Group, SharedScalars, types_of
 from .group_rows import neutral, operation_of
+from .products import write_together
 from .ranges import positions_of
-from .reduce import combine, finished, initials_of, operands_of, reduced_dimensions
+from .reduce import combine, finished
+from .reduce_ways import initials_of, operands_of, reduced_dimensions
+from .view import Subject, View
 
-FEWEST = 2
+MINIMUM_ITEM_ROWS = 2
 """Rows of an item from which on sharing them pays for the barrier."""
 
 
@@ -57,20 +61,35 @@ class ColumnBlocks:
         return math.prod(self.counts)
 
 
-def column_blocks_of(nodes: Sequence[Node], shape: GroupShape) -> ColumnBlocks | None:
-    """The blocks of reductions; None if an order of their terms may matter, or if a group has too little to share."""
+def fits(view: View, subject: Subject) -> Answer:
+    assert view.group is not None
+    blocks = column_blocks_of(subject.products, view.group)
+    return blocks if isinstance(blocks, str) else Fits(blocks)
+
+
+def emit(e: Elemental, subject: Subject, blocks: ColumnBlocks, group: Group) -> None:
+    ColumnKernel(e, blocks, group, lambda index: write_together(e, subject.results, index)).emit()
+
+
+def column_blocks_of(nodes: Sequence[Node], shape: GroupShape) -> ColumnBlocks | str:
+    """The blocks of reductions; why an order of their terms may matter, or a group has too little to share."""
     operand, reduced = nodes[0].inputs[0], reduced_dimensions(nodes[0])
     order = [d for d in reversed(operand.shape.minor_to_major) if operand.dims[d] != 1]
     rows = tuple(d for d in order if d in reduced)
     length, column = math.prod(operand.dims[d] for d in rows), order[-1]
-    if operand.dims[column] < shape.across or length < FEWEST * shape.down:
-        return None
+    if operand.dims[column] < shape.across or length < MINIMUM_ITEM_ROWS * shape.down:
+        few = operand.dims[column] < shape.across
+        return (
+            fewer(operand.dims[column], "columns", shape.across)
+            if few
+            else fewer(length, "rows", MINIMUM_ITEM_ROWS * shape.down)
+        )
     if any(operation_of(node, length) is None for node in nodes):
-        return None
+        return "elements are reduced in order"
     most = min(shape.columns, shape.down, operand.dims[column] // shape.across)
     each = 1 << (most.bit_length() - 1)
-    if len(nodes) * (16 * each * shape.across * shape.down + LINE) > shape.memory:
-        return None
+    if (size := len(nodes) * (16 * each * shape.across * shape.down + LINE)) > shape.memory:
+        return more(size, "bytes of parts of reductions", shape.memory)
     others = tuple(d for d in order[:-1] if d not in reduced)
     return ColumnBlocks(tuple(nodes), column, rows, others, shape.across, each)
 

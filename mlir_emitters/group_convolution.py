@@ -9,24 +9,38 @@ import math
 from collections.abc import Sequence
 
 from ..codegen.options import GroupShape
-from ..hlo.opcodes import Op
 from .builder import Index, Value
 from .dot import accumulator_of
-from .elemental import Indices
+from .elemental import Elemental, Indices
+from .form import Answer, Fits, fewer
 from .graph import Node
-from .group_dot import FEWEST_TERMS, Side, TileKernel, Tiling, side_of, tiled
+from .group import Group
+from .group_dot import MINIMUM_TERMS, Side, TileKernel, Tiling, side_of, tiled
+from .products import write_together
 from .ranges import positions_of
+from .view import Subject, View
 from .windows import Geometry, Site, Sliding
 
 
-def tiling_of(node: Node, shape: GroupShape) -> Tiling | None:
-    """The tiles of a convolution; None if there is too little of it, or for complex numbers."""
-    if node.opcode is not Op.CONVOLUTION or accumulator_of(node).is_complex:
-        return None
+def fits(view: View, subject: Subject) -> Answer:
+    assert view.group is not None
+    tiling = tiling_of(subject.node, view.group)
+    return tiling if isinstance(tiling, str) else Fits(tiling)
+
+
+def emit(e: Elemental, subject: Subject, tiling: Tiling, group: Group) -> None:
+    ConvolutionKernel(e, tiling, group, lambda index: write_together(e, subject.results, index)).emit()
+
+
+def tiling_of(node: Node, shape: GroupShape) -> Tiling | str:
+    """The tiles of a convolution; why it has none."""
+    if accumulator_of(node).is_complex:
+        return "sums are of complex numbers"
     geometry, labels = Geometry.of(node), node.attributes["dim_labels"]
     lhs, rhs = node.inputs
-    if geometry.is_empty or geometry.inputs * math.prod(s.window for s in geometry.slides) < FEWEST_TERMS:
-        return None
+    count = 0 if geometry.is_empty else geometry.inputs * math.prod(s.window for s in geometry.slides)
+    if count < MINIMUM_TERMS:
+        return fewer(count, "terms", MINIMUM_TERMS)
     terms = ((labels.input_feature, labels.kernel_input_feature, geometry.inputs),)
     order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
     sites_are_wide = bool(order) and order[0] != labels.output_feature

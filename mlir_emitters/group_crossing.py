@@ -14,10 +14,14 @@ from ..hlo.records import dataclass
 from .builder import Index
 from .elemental import Elemental, Indices
 from .elements import scalar_types
-from .graph import Buffer
+from .form import Answer, Fits
+from .graph import Buffer, origin
 from .group import LINE, Group, SharedScalars
 from .loops import crossing_dimension, leaves
+from .products import write_together
 from .ranges import positions_of
+from .roots import why_no_loops
+from .view import Subject, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,30 @@ class CrossingTiles:
         return math.prod(self.counts)
 
 
-def crossing_tiles_of(group: Sequence[Buffer], shape: GroupShape) -> CrossingTiles | None:
-    """The tiles of results of one shape; None if they read along their memory, or are smaller than a group."""
-    crossing = crossing_dimension(group, max(shape.across, shape.down))
+def fits(view: View, subject: Subject) -> Answer:
+    if subject.products or not isinstance(subject.rows, str) or not _is_nest(view, subject):
+        return "the results are not computed by one nest of loops, element by element"
+    tiles = crossing_tiles_of(subject.results, view.group) if view.group is not None else ""
+    return tiles if isinstance(tiles, str) else Fits(tiles)
+
+
+def _is_nest(view: View, subject: Subject) -> bool:
+    found = [(origin(result).writer, result) for result in subject.results]
+    alone = all(node is not None and why_no_loops(view.facts, node, result) is not None for node, result in found)
+    return alone and len(subject.results) == len(view.results)
+
+
+def emit(e: Elemental, subject: Subject, tiles: CrossingTiles, group: Group) -> None:
+    kernel = CrossingKernel(e, tiles, group, subject.results)
+    kernel.emit(lambda index: write_together(e, subject.results, index))
+
+
+def crossing_tiles_of(group: Sequence[Buffer], shape: GroupShape) -> CrossingTiles | str:
+    """The tiles of results of one shape; why they read along their memory, or are smaller than a group."""
+    least = max(shape.across, shape.down)
+    crossing = crossing_dimension(group, least)
     if crossing is None:
-        return None
+        return f"nothing is read along another dimension than the results', both of at least {least} elements"
     slow, fast = crossing
     sides = (slow, shape.down * shape.rows), (fast, shape.across * shape.columns)
     order = reversed(group[0].shape.minor_to_major)

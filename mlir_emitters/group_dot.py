@@ -12,18 +12,20 @@ from contextlib import nullcontext
 
 from ..codegen.options import GroupShape
 from ..hlo.dtypes import DType
-from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Index, Value
 from .convert import convert_to
 from .dot import accumulator_of, dimension_numbers, multiply_add, narrow, operand_indices
 from .elemental import Elemental, Indices
 from .elements import flatten
+from .form import Answer, Fits, fewer
 from .graph import Buffer, Node
 from .group import Group, SharedScalars
+from .products import write_together
 from .ranges import positions_of
+from .view import Subject, View
 
-FEWEST_ROWS, FEWEST_TERMS = 8, 8
+MINIMUM_ROWS, MINIMUM_TERMS = 8, 8
 """Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
 
 
@@ -75,10 +77,20 @@ class Tiling:
         return math.prod(self.batch) * self.left.tiles * self.right.tiles
 
 
-def tiling_of(node: Node, shape: GroupShape) -> Tiling | None:
-    """The tiles of a product; None if there is too little of it, or for complex numbers."""
-    if node.opcode is not Op.DOT or accumulator_of(node).is_complex:
-        return None
+def fits(view: View, subject: Subject) -> Answer:
+    assert view.group is not None
+    tiling = tiling_of(subject.node, view.group)
+    return tiling if isinstance(tiling, str) else Fits(tiling)
+
+
+def emit(e: Elemental, subject: Subject, tiling: Tiling, group: Group) -> None:
+    TileKernel(e, tiling, group, lambda index: write_together(e, subject.results, index)).emit()
+
+
+def tiling_of(node: Node, shape: GroupShape) -> Tiling | str:
+    """The tiles of a product; why it has none."""
+    if accumulator_of(node).is_complex:
+        return "sums are of complex numbers"
     lhs, rhs = node.inputs[:2]
     lhs_batch, rhs_batch, lhs_sum, rhs_sum = dimension_numbers(node)
     lefts = [d for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_sum)]
@@ -91,8 +103,8 @@ def tiling_of(node: Node, shape: GroupShape) -> Tiling | None:
     right = side_of(rhs, tuple(rhs.dims[d] for d in rights), rhs_sum, second, *(down if left_is_wide else across))
     pairs = sorted(zip(lhs_sum, rhs_sum, strict=True), key=lambda pair: -lhs.strides[pair[0]])
     terms = tuple((a, c, lhs.dims[a]) for a, c in pairs)
-    if math.prod(size for *_, size in terms) < FEWEST_TERMS:
-        return None
+    if (count := math.prod(size for *_, size in terms)) < MINIMUM_TERMS:
+        return fewer(count, "terms", MINIMUM_TERMS)
     return tiled(node, (left, right), left_is_wide, tuple(lhs.dims[d] for d in lhs_batch), terms, shape)
 
 
@@ -103,17 +115,18 @@ def tiled(
     batch: tuple[int, ...],
     terms: tuple[tuple[int, int, int], ...],
     shape: GroupShape,
-) -> Tiling | None:
-    """The tiles of these operands; None if a group had too little work, or too little memory."""
+) -> Tiling | str:
+    """The tiles of these operands; why a group had too little work, or too little memory."""
     other, wide = reversed(sides) if left_is_wide else sides
-    if other.size < FEWEST_ROWS or wide.size < shape.across:
-        return None
+    if other.size < MINIMUM_ROWS or wide.size < shape.across:
+        few = other.size < MINIMUM_ROWS
+        return fewer(other.size, "rows", MINIMUM_ROWS) if few else fewer(wide.size, "columns", shape.across)
     length, tiles = math.prod(size for *_, size in terms), sum(side.tile for side in sides)
     depth, items = shape.depth, shape.across * shape.down
     while depth >= 2 * length or depth * tiles * accumulator_of(node).bytes > shape.memory:
         depth //= 2
     if not depth or any(depth * side.tile % items for side in sides):
-        return None
+        return f"{shape.memory} bytes of memory hold {depth} terms, which {items} items do not share evenly"
     return Tiling(node, *sides, wide, batch, terms, depth)
 
 

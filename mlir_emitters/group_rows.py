@@ -15,20 +15,25 @@ from mlir import ir
 from ..codegen.options import GroupShape
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
 from .builder import Builder, Index, Value
 from .elemental import Elemental
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, parts, unflatten
+from .form import Answer, Fits, fewer, more
 from .graph import STEPWISE, WIDENED, Buffer, Node
 from .group import LINE, Group, SharedScalars, types_of
 from .ranges import Steps, positions_of
-from .reduce import combine, finished, initials_of, operands_of
+from .reduce import combine, finished
+from .reduce_ways import initials_of, operands_of
 from .row_graph import Role, RowGraph
-from .rows import RowKernel, Walk
+from .row_walks import Rows, Walk, is_reduced
+from .rows import RowKernel
+from .view import Subject, View
 
-FEWEST = 32
+MINIMUM_ROW_ELEMENTS = 32
 """Elements of a row from which on a group has work for its items."""
 
-MOST_ROWS, MOST_ELEMENTS, LEAST_GROUPS = 8, 1024, 8
+MAXIMUM_ROWS, MAXIMUM_ELEMENTS, MINIMUM_GROUPS = 8, 1024, 8
 """Of a group, its rows and the elements of these; and the groups that are left then."""
 
 FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: -math.inf, Op.MINIMUM: math.inf}
@@ -37,13 +42,43 @@ FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: -math.inf, Op.MINIMUM: mat
 INTEGERS = frozenset({*FLOATS, Op.AND, Op.OR, Op.XOR})
 
 
-def lanes_of(graph: RowGraph, shape: GroupShape) -> int:
-    """The items of a group for a row, a power of two; 0 if groups cannot compute this kernel."""
+@dataclass(frozen=True, slots=True)
+class RowsOfGroup:
+    """lanes: the items of a group for a row, a power of two; rows: how many a group computes. in_place: arguments that
+    also hold an operand.
+    """
+
+    plan: Rows
+    lanes: int
+    rows: int
+    in_place: frozenset[int]
+
+    @property
+    def steps(self) -> int:
+        return self.plan.graph.count // self.rows
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    graph, shape = subject.rows, view.group
+    assert shape is not None
+    if isinstance(graph, str):
+        return graph
     reductions = _reductions(graph)
-    if graph.length < FEWEST or not all(operation_of(node, graph.length) for node in reductions):
-        return 0
+    if graph.length < MINIMUM_ROW_ELEMENTS:
+        return fewer(graph.length, "elements of a row", MINIMUM_ROW_ELEMENTS)
+    if not all(operation_of(node, graph.length) for node in reductions):
+        return "elements are reduced in order"
     lanes = min(shape.lanes, 1 << (graph.length.bit_length() - 1))
-    return lanes if taken(len(reductions), lanes) <= shape.memory else 0
+    if (size := taken(len(reductions), lanes)) > shape.memory:
+        return more(size, "bytes of parts of reductions", shape.memory)
+    rows = rows_of_group(graph, lanes, shape)
+    reduced = sum(is_reduced(graph, x) for x in graph.roles)
+    room = max(0, shape.memory // rows - taken(reduced, lanes) - LINE * len(graph.roles))
+    return Fits(RowsOfGroup(Rows.of(graph, subject.results, view.in_place, room), lanes, rows, view.in_place))
+
+
+def emit(e: Elemental, subject: Subject, form: RowsOfGroup, group: Group) -> None:
+    GroupRows(e, form, subject.results, group).emit()
 
 
 def _reductions(graph: RowGraph) -> list[Node]:
@@ -58,8 +93,11 @@ def rows_of_group(graph: RowGraph, lanes: int, shape: GroupShape) -> int:
     room = shape.memory // 2 // max(1, taken(len(_reductions(graph)), lanes))
     fitting = (
         n
-        for n in (MOST_ROWS, 4, 2)
-        if graph.count % n == 0 and graph.count >= n * LEAST_GROUPS and n * graph.length <= MOST_ELEMENTS and n <= room
+        for n in (MAXIMUM_ROWS, 4, 2)
+        if graph.count % n == 0
+        and graph.count >= n * MINIMUM_GROUPS
+        and n * graph.length <= MAXIMUM_ELEMENTS
+        and n <= room
     )
     return next(fitting, 1)
 
@@ -97,26 +135,15 @@ def neutral(b: Builder, op: Op, dtype: DType) -> list[Value]:
 class GroupRows(RowKernel):
     """Emits one row kernel, for the `rows` rows that are the group's step."""
 
-    def __init__(
-        self,
-        e: Elemental,
-        graph: RowGraph,
-        results: Sequence[Buffer],
-        in_place: set[int],
-        group: Group,
-        lanes: int,
-        rows: int,
-    ):
-        super().__init__(e, graph, results, in_place)
-        self.group, self.lanes, self.rows = group, lanes, rows
+    def __init__(self, e: Elemental, form: RowsOfGroup, results: Sequence[Buffer], group: Group):
+        super().__init__(e, form.plan, results)
+        self.group, self.lanes, self.rows, self.in_place = group, form.lanes, form.rows, form.in_place
         self.totals: dict[Node, list[Scalar]] = {}
-        reduced = sum(map(self.is_reduced, graph.roles))
-        self.room = max(0, group.shape.memory // rows - taken(reduced, lanes) - LINE * len(graph.roles))
 
     def emit(self, steps: Steps | None = None) -> None:
         b, group = self.b, self.group
         self._at_row()
-        for step in self.walks():
+        for step in self.plan.walks:
             self._walk(step)
         numbers = [r for r in self.results if self.graph.roles[r] is Role.ROW]
         if any(r.argument in self.in_place for r in numbers):
@@ -147,7 +174,7 @@ class GroupRows(RowKernel):
     def _walk(self, step: Walk) -> None:
         """A loop over an item's elements of the row, then the trees of its reductions."""
         b, group, nodes, length, lanes = self.b, self.group, step.reductions, self.graph.length, self.lanes
-        for number in self.numbers_of(step):
+        for number in step.numbers:
             self.value(number, self.place(number))
         begin = [neutral(b, self._operation(node), node.output.dtype) for node in nodes]
         carried = [value for values in begin for value in values]

@@ -13,6 +13,7 @@ from mlir import ir
 from ..codegen.helpers import text_once
 from . import math_library, pipeline
 from .builder import Builder, Index, Pointer, Value
+from .facts import Facts
 from .memory import Place, bytes_of
 
 MEMORY = 1 << 45  # bytes of a function's memrefs: more than any array has
@@ -77,7 +78,7 @@ def text_of(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
 def _text(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
-        b = Builder(module, session.types, strict=False, fma=helper.fma, vector_bits=vector_bits)
+        b = Builder(module, session.types, Facts(vector_bits, helper.fma))
         with b.function(helper.name, helper.types(b), [], {}) as parameters:
             helper.emit(b, parameters)
             b.give()

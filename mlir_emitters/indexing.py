@@ -14,7 +14,6 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -125,11 +124,31 @@ RULES: dict[Op, ElementRule] = {Op.GATHER: gather, Op.SCATTER: scatter}
 # A kernel whose root is a scatter -----------------------------------------------------------------------------------
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether each window lies at one position along the dimensions of the steps."""
+def window_of(node: Node) -> dict[int, int]:
+    """Dimension of the operand → that of an update, of those along which a window lies."""
     a = node.attributes
-    alone = [*a["inserted_window_dims"], *a.get("input_batching_dims", ())]
-    return all(d in alone for d in partition.dimensions)
+    gone = {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
+    kept = [d for d in range(len(node.inputs[0].dims)) if d not in gone]
+    return dict(zip(kept, a["update_window_dims"], strict=True))
+
+
+def batch_sizes(node: Node) -> list[int]:
+    """Of the batch, the dimensions of the indices but for that of a vector of them."""
+    indices = node.inputs[len(node.inputs) // 2]
+    return [n for d, n in enumerate(indices.dims) if d != node.attributes["index_vector_dim"]]
+
+
+def prepared_of(node: Node) -> tuple[Buffer, ...]:
+    """Operands of which one element is read at a batch position, and is computed: the indices and updates; none if rows
+    of the batch are short.
+    """
+    sizes, count = batch_sizes(node), len(node.inputs) // 2
+    if not sizes or sizes[-1] < SHORTEST:
+        return ()
+    indices, updates = node.inputs[count], node.inputs[count + 1 :]
+    alone = all(updates[0].dims[d] == 1 for d in window_of(node).values())
+    read = dict.fromkeys([indices, *(updates if alone else [])])
+    return tuple(x for x in read if any(made.opcode in EMIT for made in reachable([x])))
 
 
 class ScatterLoops:
@@ -137,35 +156,28 @@ class ScatterLoops:
     order. With steps, a window whose position is not among them is left out.
     """
 
-    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], steps: Steps | None = None):
-        self.e, self.b, self.node, self.results, self.steps = e, e.b, node, results, steps
+    def __init__(
+        self, e: Elemental, node: Node, results: Sequence[Buffer], prepared: Sequence[Buffer], steps: Steps | None
+    ):
+        """prepared: operands whose elements are computed in blocks, before the windows."""
+        self.e, self.b, self.node, self.results, self.prepared, self.steps = e, e.b, node, results, prepared, steps
         a, count = node.attributes, len(results)
         self.indices, self.updates = node.inputs[count], node.inputs[count + 1 :]
         pairs = zip(a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), strict=True)
         self.batching = {d: partner - (partner > a["index_vector_dim"]) for d, partner in pairs}
-        gone = {*a["inserted_window_dims"], *self.batching}
-        kept = [d for d in range(len(results[0].dims)) if d not in gone]
-        self.window = dict(zip(kept, a["update_window_dims"], strict=True))  # operand's dimension → update's
+        self.window = window_of(node)
 
     def emit(self) -> None:
         if not self.updates[0].shape.size:
             return
-        sizes = [n for d, n in enumerate(self.indices.dims) if d != self.node.attributes["index_vector_dim"]]
-        prepared = self.prepared() if sizes and sizes[-1] >= SHORTEST and not self.b.by_element else []
-        looped = sizes[:-1] if prepared else sizes
+        sizes = batch_sizes(self.node)
+        looped = sizes[:-1] if self.prepared else sizes
         with self.nest(range(len(looped)), looped) as batch:
             found = tuple(batch[k] for k in range(len(looped)))
-            if prepared:
-                self.in_blocks(found, sizes[-1], prepared)
+            if self.prepared:
+                self.in_blocks(found, sizes[-1], self.prepared)
             else:
                 self.visit(found)
-
-    def prepared(self) -> list[Buffer]:
-        """Operands of which one element is read at a batch position, and is computed: the indices and updates."""
-        update = self.updates[0]
-        alone = all(update.dims[d] == 1 for d in self.window.values())
-        read = dict.fromkeys([self.indices, *(self.updates if alone else [])])
-        return [x for x in read if any(node.opcode in EMIT for node in reachable([x]))]
 
     def in_blocks(self, outer: Indices, size: int, prepared: Sequence[Buffer]) -> None:
         """Visit the batch positions of a row block by block, after a loop that computes what they read."""

@@ -31,20 +31,19 @@ MOST = 8
 class Lanewise:
     """The result of a kernel by that of its product. column: the dimension whose neighbours are the lanes."""
 
-    e: Elemental
     product: Buffer
     result: Buffer
     column: int
 
     @staticmethod
-    def of(e: Elemental, group: Sequence[Buffer], node: Node, column: int) -> Lanewise | None:
+    def of(group: Sequence[Buffer], node: Node, column: int) -> Lanewise | None:
         """None if something else than plain operations on arrays of the result's layout, or along it, is behind it, or
         if results along the column are apart in memory.
         """
         result, (product,) = group[0], node.outputs
         if len(group) > 1 or product.dtype not in (DType.F32, DType.F64) or product.strides[column] != 1:
             return None
-        found = Lanewise(e, product, result, column)
+        found = Lanewise(product, result, column)
         return found if found._fits() else None
 
     def _fits(self) -> bool:
@@ -71,29 +70,29 @@ class Lanewise:
     def _is_alike(self, buffer: Buffer) -> bool:
         return (buffer.dims, buffer.strides) == (self.product.dims, self.product.strides)
 
-    def value(self, total: Value, offset: Index, column: Index) -> Value:
+    def value(self, e: Elemental, total: Value, offset: Index, column: Index) -> Value:
         """The results whose sums are `total`. offset: of the first one in its array; column: its position along that
         dimension.
         """
-        return self._of(origin(self.result), total, offset, column)
+        return self._of(e, origin(self.result), total, offset, column)
 
-    def _of(self, buffer: Buffer, total: Value, offset: Index, column: Index) -> Value:
-        b, writer = self.e.b, buffer.writer
+    def _of(self, e: Elemental, buffer: Buffer, total: Value, offset: Index, column: Index) -> Value:
+        b, writer = e.b, buffer.writer
         if buffer is self.product:
             return total
         if writer is None:
-            return self._load(buffer, total.type, offset)
+            return self._load(e, buffer, total.type, offset)
         if writer.opcode is not Op.BROADCAST:
-            first, second = (self._of(x, total, offset, column) for x in writer.inputs)
+            first, second = (self._of(e, x, total, offset, column) for x in writer.inputs)
             return OPERATIONS[writer.opcode](b, first, second)
         (source,) = writer.inputs
         if source.dims:
-            return self._load(source, total.type, column)
-        scalar = self.e.value(source, ())
+            return self._load(e, source, total.type, column)
+        scalar = e.value(source, ())
         assert isinstance(scalar, ir.Value)
         return b.op("vector.broadcast", scalar, type=total.type)
 
-    def _load(self, buffer: Buffer, type: ir.Type, offset: Index) -> Value:
-        b = self.e.b
-        place = b.pointer(self.e.pointers[buffer.argument], offset, ir.VectorType(type).element_type)
+    def _load(self, e: Elemental, buffer: Buffer, type: ir.Type, offset: Index) -> Value:
+        b = e.b
+        place = b.pointer(e.pointers[buffer.argument], offset, ir.VectorType(type).element_type)
         return b.load(place, type, buffer.dtype.bytes)

@@ -17,6 +17,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Unroll, Value
+from .facts import Facts
 from .graph import Node
 
 LANES = 64  # partial sums: four vectors of 512 bits, the latency of an addition in cycles
@@ -68,9 +69,9 @@ def long_sum(
     return PartialSums(b, sizes, types, turns) if chain is None else Chains(b, sizes, types, chain)
 
 
-def is_long(b: Builder, sizes: Sequence[int]) -> bool:
+def is_long(facts: Facts, sizes: Sequence[int]) -> bool:
     """Whether a sum over dimensions of these sizes is long enough for blocks."""
-    return not b.strict and math.prod(sizes) >= LEAST
+    return not facts.strict and math.prod(sizes) >= LEAST
 
 
 class LongSums:

@@ -12,12 +12,13 @@ from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elementwise import EMIT
+from .facts import Facts
 from .graph import Buffer, reachable
 from .index_arithmetic import Axis
 from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
 BLOCK = 16
-LEAST = 64  # shorter dimensions are not tiled
+MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
 UNROLLED = 16  # shorter loops are unrolled completely
 MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
 LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
@@ -86,10 +87,10 @@ def with_loops(
     """
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    unroll = unroll_of(b, over) if unroll is None else unroll
+    unroll = unroll_of(b.facts, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
-    few = not order or (inside and over.dims[inside[-1]] >= LEAST and _count(over, order) in INTERLEAVED)
+    few = not order or (inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED)
     if steps is not None and len(inside) > 1 and few and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
@@ -108,9 +109,7 @@ def with_loops(
         loops.append(loop)
         for d, place in zip(inside, places, strict=True):
             index[d] = place
-    for start, count in _pieces(
-        over.dims[order[-1]] if order else 1, cheap and b.vector_bits <= UNMASKED and over.dtype.bytes <= 2
-    ):
+    for start, count in _pieces(over.dims[order[-1]] if order else 1, cheap):
         inner = kind(b)
         for d in order:
             last = d == order[-1]
@@ -135,20 +134,20 @@ def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
     return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
 
 
-def unroll_of(b: Builder, over: Buffer) -> Unroll:
+def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves. Of
     wider ones, where processors can, it would gather and scatter elements of several rows.
     """
     if over.dtype.bytes <= 2:
         return Unroll.SHORT
     own = _fastest(over)
-    gathers = b.vector_bits > UNMASKED and not over.dtype.is_complex
+    gathers = facts.vector_bits > UNMASKED and not over.dtype.is_complex
     return (
         Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
     )
 
 
-def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int, int] | None:
+def crossing_dimension(group: Sequence[Buffer], least: int = MINIMUM_TILED_SIDE) -> tuple[int, int] | None:
     """(result dimension along which a source is contiguous, the result's own), if they differ and neither is shorter
     than `least`.
     """
@@ -172,8 +171,10 @@ def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[
     return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
 
 
-def are_few(group: Sequence[Buffer]) -> bool:
-    """Whether all that results are made of are a few plain operations."""
+def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
+    """Whether all that narrow results are made of are a few plain operations, and there are no masks."""
+    if facts.vector_bits > UNMASKED or group[0].dtype.bytes > 2:
+        return False
     made = list(reachable(group))
     return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
@@ -216,9 +217,11 @@ def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
     return found
 
 
-def tiles_take_steps(over: Buffer, crossing: tuple[int, int], partition: Partition) -> bool:
+def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition | None) -> bool:
     """Whether tiles can be of some of the steps: of whole rows of tiles, or if the steps number no side of theirs."""
-    slow, fast = crossing
+    if partition is None:
+        return True
+    slow, fast = sides
     if fast in partition.dimensions:
         return False
     last = slow not in partition.dimensions or partition.dimensions[-1] == slow

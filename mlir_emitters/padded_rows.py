@@ -16,14 +16,17 @@ from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental
 from .elements import flatten, parts, raw_type
+from .facts import Facts
+from .form import Answer, Fits, fewer, more
 from .graph import Buffer
 from .ranges import Steps, bounds
+from .view import Subject, View
 
-MOST = 16  # elements of a row of the result; vectors of code are as many
-LEAST = 1 << 12  # elements of a result
-WIDE = 64  # bytes of vectors whose processors choose among all lanes of any size
-IN_PARTS = 16  # bytes within which others choose lanes of BYTES or less
-BYTES = 2
+MAXIMUM_ROW_ELEMENTS = 16  # elements of a row of the result; vectors of code are as many
+MINIMUM_ELEMENTS = 1 << 12  # elements of a result
+WIDE_BYTES = 64  # bytes of vectors whose processors choose among all lanes of any size
+PART_BYTES = 16  # bytes within which others choose lanes of NARROW_BYTES or less
+NARROW_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +42,12 @@ class Padding:
     put: int
     made: int
 
-    @staticmethod
-    def of(b: Builder, result: Buffer) -> Padding | None:
-        """Of a result that is such a pad; None of others."""
-        node = result.writer
-        if node is None or node.opcode is not Op.PAD or b.by_element or result.shape.size < LEAST:
-            return None
-        (source, filler), dtype, whole = node.inputs, result.dtype, whole_dimensions(result)
-        if source.writer is not None or dtype is DType.PRED or dtype.bits < 8 or not whole:
-            return None
-        fast = whole[-1]
-        others = [p for d, p in enumerate(node.attributes["padding"]) if d != fast]
-        here, size = node.attributes["padding"][fast], source.dims[fast]
-        if any(p.low or p.high or p.interior for p in others) or here.interior or min(here.low, here.high) < 0:
-            return None
-        made, same = result.dims[fast], source.shape.minor_to_major == result.shape.minor_to_major
-        full = made.bit_count() == size.bit_count() == 1 and b.vector_bits < WIDE * 8 and not dtype.is_complex
-        if made > MOST or size == 0 or not same or full:  # of rows that fill vectors, LLVM makes some by itself
-            return None
-        lengths = (n * parts(dtype) for n in (size, here.low, made))
-        return Padding(source, filler, result.shape.size // made, *lengths)
-
     def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
         b, dtype = e.b, result.dtype
         element = raw_type(b.types, dtype)
         size = dtype.component.bytes
-        close = size <= BYTES and b.vector_bits < WIDE * 8
-        lanes = (IN_PARTS if close else max(b.vector_bits, 128) // 8) // size
+        close = size <= NARROW_BYTES and b.vector_bits < WIDE_BYTES * 8
+        lanes = (PART_BYTES if close else max(b.vector_bits, 128) // 8) // size
         several = parts(dtype)
         space = b.alloca(element, several, 64)
         for n, value in enumerate(flatten(e.value(self.filler, (), raw=True))):
@@ -130,8 +112,45 @@ def whole_dimensions(result: Buffer) -> list[int]:
     return [d for d in reversed(result.shape.minor_to_major) if result.dims[d] != 1]
 
 
-def takes_steps(result: Buffer, partition: Partition) -> bool:
+def are_whole_rows(result: Buffer, partition: Partition | None) -> bool:
     """Whether steps are whole rows, one after the other in memory."""
     order = whole_dimensions(result)
-    numbered = [d for d in partition.dimensions if result.dims[d] != 1]
-    return len(numbered) < len(order) and order[: len(numbered)] == numbered
+    numbered = [d for d in (() if partition is None else partition.dimensions) if result.dims[d] != 1]
+    return partition is None or (len(numbered) < len(order) and order[: len(numbered)] == numbered)
+
+
+def padding_of(facts: Facts, result: Buffer) -> Padding | str:
+    """The padding of a result that is such a pad; why it is none."""
+    node = result.writer
+    if node is None or node.opcode is not Op.PAD:
+        return "it is no pad"
+    (source, filler), dtype, whole = node.inputs, result.dtype, whole_dimensions(result)
+    if result.shape.size < MINIMUM_ELEMENTS:
+        return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
+    if source.writer is not None:
+        return "what is padded is not in memory"
+    if dtype is DType.PRED or dtype.bits < 8 or not whole:
+        return f"there are no vectors of {dtype.value}"
+    fast = whole[-1]
+    others = [p for d, p in enumerate(node.attributes["padding"]) if d != fast]
+    here, size, made = node.attributes["padding"][fast], source.dims[fast], result.dims[fast]
+    if any(p.low or p.high or p.interior for p in others) or here.interior or min(here.low, here.high) < 0:
+        return "not only the ends of rows are padded"
+    if made > MAXIMUM_ROW_ELEMENTS:
+        return more(made, "elements of a row", MAXIMUM_ROW_ELEMENTS)
+    if size == 0 or source.shape.minor_to_major != result.shape.minor_to_major:
+        return "rows have no elements, or another order in memory"
+    full = made.bit_count() == size.bit_count() == 1 and facts.vector_bits < WIDE_BYTES * 8 and not dtype.is_complex
+    if full:
+        return f"rows of {size} and {made} elements fill vectors, of which LLVM makes some by itself"
+    lengths = (n * parts(dtype) for n in (size, here.low, made))
+    return Padding(source, filler, result.shape.size // made, *lengths)
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    found = padding_of(view.facts, subject.first)
+    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+
+
+def emit(e: Elemental, subject: Subject, padding: Padding, steps: Steps | None) -> None:
+    padding.emit(e, subject.first, steps)

@@ -13,73 +13,84 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..hlo.attributes import PadDim
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental
 from .elements import Scalar, parts
+from .facts import Facts
+from .form import Answer, Fits, fewer, more
 from .graph import Buffer, Node, reachable
 from .loops import UNMASKED
-from .padded_rows import MOST
+from .padded_rows import MAXIMUM_ROW_ELEMENTS
 from .ranges import Steps, neighbours, open_steps, outer_loops
 from .regions import boxes_of
+from .view import Subject, View
 
-WIDEST = 8
+MAXIMUM_NEIGHBOURS = 8
 """Neighbours in memory that LLVM interleaves at most."""
 
-LEAST_ROW, SCATTERED = 32, 4
+MINIMUM_ROW_PLACES, SCATTERED_BYTES = 32, 4
 """Places of a row below which LLVM would make vectors of several rows, and scatter them; bytes of what it scatters."""
 
-NARROW = 2
+NARROW_BYTES = 2
 """Bytes of elements for which processors without masks have no vectors of what is read under a condition."""
 
-LEAST = 1 << 12
+MINIMUM_ELEMENTS = 1 << 12
 """Places of such a result below which all that counts is what it takes to compile."""
 
 
-def has_loops(b: Builder, node: Node, result: Buffer) -> bool:
-    """Whether a pad of elements that are few operations each has loops of its own over them: if they lie apart in
+def why_not(facts: Facts, node: Node, result: Buffer) -> str | None:
+    """None if a pad of elements that are few operations each has loops of its own over them: if they lie apart in
     memory, close enough for LLVM to interleave them, or are narrow beside others, in rows without branches otherwise.
     """
     fast = _fastest(node.output)
     if fast is None or node.inputs[0].dims[fast] < 2 or not node.inputs[0].shape.size:
-        return False
+        return "a row has no two elements of what is padded"
     here = node.attributes["padding"][fast]
     distance = (here.interior + 1) * parts(node.output.dtype)
-    if distance > WIDEST or not (here.interior or _is_narrow(b, result, here)):
-        return False
+    if distance > MAXIMUM_NEIGHBOURS:
+        return more(distance, "neighbours are interleaved", MAXIMUM_NEIGHBOURS)
+    narrow = None if here.interior else _why_not_narrow(facts, result, here)
+    if narrow is not None:
+        return narrow
     costly = EXPENSIVE | {Op.CONVOLUTION, Op.DOT}
-    return not any(x.bodies or x.opcode in costly for x in reachable(node.inputs))
+    found = next((x.opcode for x in reachable(node.inputs) if x.bodies or x.opcode in costly), None)
+    return None if found is None else f"an element of what is padded takes a {found.value}"
 
 
-def _is_narrow(b: Builder, result: Buffer, here: PadDim) -> bool:
-    """Of elements that lie beside each other, with others before or behind them."""
+def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
+    """The same of elements that lie beside each other, with others before or behind them."""
     fast = _fastest(result)
-    if fast is None or not (here.low > 0 or here.high > 0) or b.vector_bits > UNMASKED:
-        return False
-    large = result.shape.size >= LEAST and result.dims[fast] > MOST
-    return large and result.dtype.bytes <= NARROW and not boxes_of([result])
+    if fast is None or not (here.low > 0 or here.high > 0):
+        return "elements lie beside each other, and rows are not padded"
+    if facts.vector_bits > UNMASKED:
+        return f"elements lie beside each other, and vectors of {facts.vector_bits} bits have masks"
+    if result.shape.size < MINIMUM_ELEMENTS:
+        return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
+    if result.dims[fast] <= MAXIMUM_ROW_ELEMENTS:
+        return f"rows of {result.dims[fast]} elements, no more than {MAXIMUM_ROW_ELEMENTS}"
+    if result.dtype.bytes > NARROW_BYTES:
+        return more(result.dtype.bytes, "bytes of an element", NARROW_BYTES)
+    return None if isinstance(boxes_of([result]), str) else "regions are better"
 
 
 def _fastest(buffer: Buffer) -> int | None:
     return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether the steps number no dimension within a row but its own."""
-    fast = _fastest(node.output)
-    return fast not in partition.dimensions or partition.dimensions[-1] == fast
+def fits(view: View, subject: Subject) -> Answer:
+    """Of a root that has loops of its own (why_not)."""
+    node, fast = subject.node, _fastest(subject.first)
+    if fast is None or fast != _fastest(node.output):
+        return "the result is wanted in another order of memory"
+    return Fits(fast, fast not in view.numbered or view.numbered[-1] == fast)
 
 
-def emit_padding(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]], steps: Steps | None) -> bool:
-    """Write all rows, or those of the steps. False if the result is wanted in another order of memory, or twice."""
-    result = targets[0][1]
-    fast = _fastest(result)
-    if len(targets) != 1 or fast is None or fast != _fastest(node.output):
-        return False
+def emit(e: Elemental, subject: Subject, fast: int, steps: Steps | None) -> None:
+    """Write all rows, or those of the steps."""
+    node, result = subject.node, subject.first
     gap = e.value(node.inputs[1], (), raw=True)
     for places, first, count in _rows(e.b, result, fast, steps):
         _Row(e, node, result, fast, gap, places).emit(first, count)
-    return True
 
 
 def _rows(
@@ -87,7 +98,7 @@ def _rows(
 ) -> Iterator[tuple[dict[int, Index], Index, Index]]:
     """Loops over rows: (the position along each other dimension, the first place in the row, the number of them)."""
     dims, inside = result.dims, () if steps is None else steps.dimensions
-    short = dims[fast] < LEAST_ROW and result.dtype.bytes // parts(result.dtype) >= SCATTERED
+    short = dims[fast] < MINIMUM_ROW_PLACES and result.dtype.bytes // parts(result.dtype) >= SCATTERED_BYTES
     unroll = Unroll.SCALAR if short else Unroll.NONE
 
     def within(places: dict[int, Index], first: Index, count: Index) -> Iterator[tuple[dict[int, Index], Index, Index]]:

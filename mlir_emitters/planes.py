@@ -13,56 +13,38 @@ from ..hlo.records import dataclass
 from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
+from .facts import Facts
+from .form import Answer, Fits, fewer
 from .graph import Buffer
 from .loops import Places
 from .ranges import Steps, outer_loops
+from .transposition import pure_transposition
+from .view import Subject, View
 
 CHANNELS = range(2, 5)
-LEAST = 1 << 12  # elements of an array
-WIDE = 512  # bits of vectors of processors that shuffle lanes of any width well
-NARROW, PART = 2, 16  # other processors shuffle lanes of NARROW bytes and fewer within PART bytes only
+MINIMUM_ELEMENTS = 1 << 12  # elements of an array
+WIDE_BITS = 512  # bits of vectors of processors that shuffle lanes of any width well
+NARROW_BYTES, PART_BYTES = (
+    2,
+    16,
+)  # other processors shuffle lanes of NARROW_BYTES bytes and fewer within PART_BYTES bytes only
 
 
 @dataclass(frozen=True, slots=True)
 class Planes:
     """around: dimensions outside planes of `size` pixels, with their strides in the source; distance: of the planes."""
 
+    source: Buffer
     around: tuple[tuple[int, int], ...]
     channels: int
     size: int
     distance: int
     lanes: int
 
-    @staticmethod
-    def of(b: Builder, result: Buffer, source: Buffer, places: Places) -> Planes | None:
-        """places: the result's dimensions that those of the source are. None if it is another transposition, or a small
-        one.
-        """
-        dtype, dims = result.dtype, result.dims
-        strides = {d: stride for d, stride in zip(places, source.strides, strict=True) if d is not None}
-        if b.by_element or dtype is DType.PRED or dtype.is_complex or dtype.bits < 8 or result.shape.size < LEAST:
-            return None
-        inner = [d for d in result.shape.minor_to_major if dims[d] != 1]
-        channels, size = strides[inner[0]], 1
-        while inner and strides[inner[0]] == channels * size:
-            size *= dims[inner.pop(0)]
-        found = [d for d in inner if strides[d] == 1]
-        part = PART if b.vector_bits < WIDE and dtype.bytes <= NARROW else max(b.vector_bits // 8, PART)
-        lanes = part // dtype.bytes
-        if channels not in CHANNELS or not found or dims[found[0]] != channels or size < 2 * lanes:
-            return None
-        around = tuple((d, strides[d]) for d in reversed(inner) if d != found[0])
-        return Planes(around, channels, size, result.strides[found[0]], lanes)
-
-    def takes(self, steps: Steps | None) -> bool:
-        """Whether steps are of dimensions around the planes."""
-        around = [d for d, _ in self.around]
-        return steps is None or all(d in around for d in steps.dimensions)
-
-    def emit(self, e: Elemental, result: Buffer, source: Buffer, steps: Steps | None) -> None:
+    def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
         b, size, element = e.b, result.dtype.bytes, raw_type(e.b.types, result.dtype)
         vector = ir.VectorType.get([self.lanes], element)
-        origin, target = (e.pointers[x.argument] for x in (source, result))
+        origin, target = (e.pointers[x.argument] for x in (self.source, result))
         order = [d for d, _ in self.around]
         inside = () if steps is None else steps.dimensions
         with outer_loops(b, steps, inside, result.dims, order, Unroll.NONE) as places:
@@ -96,10 +78,43 @@ class Planes:
         return taken
 
 
-def emit_planes(e: Elemental, result: Buffer, source: Buffer, places: Places, steps: Steps | None) -> bool:
-    """Emit such a transposition. False if it is none, or if steps number pixels or channels."""
-    planes = Planes.of(e.b, result, source, places)
-    if planes is None or not planes.takes(steps):
-        return False
-    planes.emit(e, result, source, steps)
-    return True
+def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> Planes | str:
+    """places: the result's dimensions that those of the source are. Else why it is another transposition."""
+    dtype, dims = result.dtype, result.dims
+    strides = {d: stride for d, stride in zip(places, source.strides, strict=True) if d is not None}
+    if dtype is DType.PRED or dtype.is_complex or dtype.bits < 8:
+        return f"there are no vectors of {dtype.value}"
+    if result.shape.size < MINIMUM_ELEMENTS:
+        return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
+    inner = [d for d in result.shape.minor_to_major if dims[d] != 1]
+    channels, size = strides[inner[0]], 1
+    while inner and strides[inner[0]] == channels * size:
+        size *= dims[inner.pop(0)]
+    found = [d for d in inner if strides[d] == 1]
+    part = (
+        PART_BYTES
+        if facts.vector_bits < WIDE_BITS and dtype.bytes <= NARROW_BYTES
+        else max(facts.vector_bits // 8, PART_BYTES)
+    )
+    lanes = part // dtype.bytes
+    if channels not in CHANNELS or not found or dims[found[0]] != channels:
+        return "neighbours in the array are no two to four channels of a pixel"
+    if size < 2 * lanes:
+        return fewer(size, "pixels", 2 * lanes)
+    around = tuple((d, strides[d]) for d in reversed(inner) if d != found[0])
+    return Planes(source, around, channels, size, result.strides[found[0]], lanes)
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    bare = pure_transposition(subject.results)
+    if bare is None:
+        return "it is no transposition of one array"
+    planes = planes_of(view.facts, subject.first, *bare)
+    if isinstance(planes, str):
+        return planes
+    around = [d for d, _ in planes.around]
+    return Fits(planes) if {*view.numbered} <= {*around} else "steps number pixels or channels"
+
+
+def emit(e: Elemental, subject: Subject, planes: Planes, steps: Steps | None) -> None:
+    planes.emit(e, subject.first, steps)

@@ -18,10 +18,10 @@ from .graph import Buffer, Node
 from .reduce_window import Pool, lone_op, slides_of
 from .windows import maximum, minimum
 
-LANES = 4
+MAXIMUM_STRIDE = 4
 """Largest stride. With more lanes, splitting a line into them takes longer than it saves."""
 
-TAPS = 20
+MAXIMUM_TAPS = 20
 """Window positions whose reads are written out one by one, at most."""
 
 IDEMPOTENT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR})
@@ -32,9 +32,9 @@ def has_lines(node: Node) -> bool:
     """Whether `LinePool` can and should emit a pool."""
     slides, column = slides_of(node), node.output.shape.minor_to_major[0]
     slide = slides[column]
-    if (slide.gap, slide.spread) != (1, 1) or not max(2, slide.stride) <= slide.window <= TAPS:
+    if (slide.gap, slide.spread) != (1, 1) or not max(2, slide.stride) <= slide.window <= MAXIMUM_TAPS:
         return False
-    return slide.stride <= LANES and lone_op(node) in {Op.ADD, *IDEMPOTENT}
+    return slide.stride <= MAXIMUM_STRIDE and lone_op(node) in {Op.ADD, *IDEMPOTENT}
 
 
 class LinePool(Pool):

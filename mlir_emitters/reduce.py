@@ -6,61 +6,26 @@ result is one chain, which LLVM splits over vector lanes by reassociation. If it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
-from .ahead import DISTANCE, LONG_RUN, fetch, streams
-from .builder import Builder, Index, Loop, Unroll, Value
-from .complex_sums import Factor, sums_of_runs
-from .elemental import Elemental, ElementRule, Indices, Linear, Reads
+from .builder import Builder, Index, Loop, Pointer, Unroll, Value
+from .complex_sums import Factor, outer_of_runs, sums_of_runs
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, encode, flatten, parts, raw_type, round_to, unflatten
 from .extremum import advance_three, close_three, extremum_of, merge_three, open_three, takes_three
-from .extremum_run import ExtremumRun, run_of
+from .extremum_run import ExtremumRun
 from .graph import Buffer, Node, reachable
-from .linear import is_linear
 from .long_extremum import extremum_in_lanes, is_in_lanes
-from .long_sums import (
-    SPLIT,
-    STRIDED,
-    TURNS,
-    Carried,
-    LongSums,
-    are_float_sums,
-    component_type,
-    is_long,
-    long_sum,
-)
-from .sum_run import FEWEST, SumRun, addends_of, is_run, stored_of
-from .tails import FETCHED, lanes_of, reduce_tails
-from .word_rows import sum_of_words, takes_words
+from .long_sums import SPLIT, STRIDED, TURNS, Carried, LongSums, component_type, long_sum
+from .reduce_ways import Kind, Way, full_index, initials_of, operands_of, reduced_dimensions, way_of
+from .sum_run import SumRun
+from .tails import FETCHED, reduce_tails
+from .word_rows import sum_of_words
 
 UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
-
-
-def reduced_dimensions(node: Node) -> tuple[int, ...]:
-    return tuple(node.attributes["dimensions"])
-
-
-def operands_of(node: Node) -> Sequence[Buffer]:
-    return node.inputs[: len(node.inputs) // 2]
-
-
-def initials_of(node: Node) -> Sequence[Buffer]:
-    return node.inputs[len(node.inputs) // 2 :]
-
-
-def _full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:
-    remaining = iter(kept)
-    rank = len(node.inputs[0].dims)
-    return tuple(reduced[d] if d in reduced else next(remaining) for d in range(rank))
-
-
-def by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
-    """Dimensions in the memory order of a buffer, slowest first."""
-    return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
 
 
 def combine(e: Elemental, node: Node, accumulators: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:
@@ -123,32 +88,18 @@ def _gather(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
 
 def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     """One result: a sum in blocks, or loops over the reduced dimensions that carry the accumulators."""
-    b = e.b
+    b, way = e.b, way_of(e.b.facts, node)
     accumulators: list[Scalar] = []
     for initial in initials_of(node):
         accumulators.append((yield initial, (), False))
-    order = [d for d in by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
-    runs = _sums_of_runs(e, node, index, order) if len(node.outputs) == 1 and are_float_sums(node) else None
-    if runs is not None:
-        values = finished(e, node, runs.results(_spread(accumulators)))
-    elif is_long_sum(e, node) or is_single_sum(e, node) or _is_joined_sum(e, node, index, order):
-        values = _long_sums(e, node, index, order, _spread(accumulators))
-    elif (best := _extremum(e, node, index, order, accumulators)) is not None:
-        values = [rounded(e, node.output, best)]
-    elif (word := _word(e, node, index, order, _spread(accumulators))) is not None:
-        values = [word]
-    elif (all_lanes := _in_tails(e, node, index, order, accumulators)) is not None:
-        values = all_lanes
-    else:
+    if way.kind is Kind.LOOPS:
         loops: list[Loop] = []
-        b.walks = b.walks or math.prod(node.inputs[0].dims[d] for d in order) >= FEWEST
         running = Running(e, node)
         carried = running.open(_spread(accumulators))
-        along = _Along(e, node, index, order, joins=not are_float_sums(node))
-        for size in along.sizes:
+        for size in way.along.sizes:
             loops.append(b.open_loop(0, size, 1, carried, unroll=running.unroll(size)))
             carried = loops[-1].carried
-        place = along.place([loop.index for loop in loops])
+        place = way.along.place(e, index, [loop.index for loop in loops])
         elements: list[Scalar] = []
         for operand in operands_of(node):
             elements.append((yield operand, place, False))
@@ -158,30 +109,11 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
             b.close_loop(loop)
             results = loop.values
         values = running.close(results)
+    else:
+        values = _EMIT[way.kind](e, way, index, _spread(accumulators))
     for k, value in enumerate(values):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, values[number]) if raw else values[number]
-
-
-def is_long_sum(e: Elemental, node: Node) -> bool:
-    """Whether a reduction is a sum of floats that is long enough for blocks."""
-    sizes = [node.inputs[0].dims[d] for d in reduced_dimensions(node)]
-    return is_long(e.b, sizes) and are_float_sums(node)
-
-
-def is_single_sum(e: Elemental, node: Node) -> bool:
-    """Whether it is the only sum of a kernel, and its elements in memory are enough for a function to add them up."""
-    operand = node.inputs[0]
-    single = node.output.shape.size == 1 and is_run(e.b, operand.shape.size, single=True)
-    return single and are_float_sums(node) and addends_of(operand) is not None
-
-
-def _is_joined_sum(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> bool:
-    """Whether dimensions that are one run in memory make a sum of floats long enough for a function to add it up."""
-    if len(order) < 2 or e.b.strict or not are_float_sums(node):
-        return False
-    along = _Along(e, node, index, order)
-    return len(along.sizes) == 1 and is_run(e.b, along.sizes[0], single=False)
 
 
 def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: Sequence[Node] = ()) -> LongSums:
@@ -228,143 +160,98 @@ def finished(e: Elemental, node: Node, values: Sequence[Value]) -> list[Scalar]:
     return [rounded(e, x, value) for x, value in zip(node.outputs, scalars, strict=True)]
 
 
-class _Along:
-    """The reduced dimensions of a node in its operand's memory order. The last ones are joined if they are adjacent
-    in memory and everything is read at its own offset. sizes: of these dimensions. joins: whether they may be joined.
-    """
-
-    def __init__(self, e: Elemental, node: Node, index: Indices, order: Sequence[int], joins: bool = True):
-        self.e, self.node, self.index, self.order = e, node, index, order
-        operand, apart = node.inputs[0], max(len(order) - 1, 0)
-        while apart and operand.strides[order[apart - 1]] == operand.dims[order[apart]] * operand.strides[order[apart]]:
-            apart -= 1
-        self.dense = bool(order) and operand.strides[order[-1]] == 1
-        self.joins = joins and self.dense and apart < len(order) - 1 and is_linear(operands_of(node))
-        self.apart = apart if self.joins else len(order)
-        dims = [operand.dims[d] for d in order]
-        self.sizes = [*dims[: self.apart], *([math.prod(dims[self.apart :])] if self.joins else [])]
-
-    def place(self, at: Sequence[Index]) -> Indices:
-        """The index of the elements at a place along the dimensions."""
-        reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(self.node), 0)
-        reduced |= zip(self.order, at[: self.apart], strict=False)
-        full = _full_index(self.node, self.index, reduced)
-        if not self.joins:
-            return full
-        return Linear((self.e.b.add(self.e.offset(self.node.inputs[0], full), at[-1]),))
-
-    def ahead(self) -> Callable[[Sequence[Index], int], None] | None:
-        """What fetches ahead of elements, from their place and their number."""
-        operand = self.node.inputs[0]
-        long = len(self.sizes) == 1 or self.sizes[-1] * operand.dtype.bytes >= LONG_RUN
-        buffers = streams(operands_of(self.node), operand) if self.dense and long else []
-
-        def fetched(at: Sequence[Index], count: int) -> None:
-            fetch(self.e, buffers, self.e.offset(operand, self.place(at)), count, DISTANCE)
-
-        return fetched if buffers else None
-
-
-def _long_sums(
-    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]
-) -> list[Scalar]:
-    along = _Along(e, node, index, order)
-    run = _sum_run(e, node, along)
-    if run is not None:
-        return finished(e, node, [e.b.op("arith.addf", initials[0], run)])
-    e.b.walks = True
+def _blocks(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
+    along, node = way.along, way.along.node
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
-        place = along.place(at)
+        place = along.place(e, index, at)
         return _spread([e.value(x, place) for x in operands_of(node)]), carried
 
     sums = long_sums(e.b, along.sizes, [node])
-    sums.ahead = along.ahead()
+    sums.ahead = along.ahead(e, index)
     sums.add_up(visit)
     return finished(e, node, sums.results(initials))
 
 
-def _sum_run(e: Elemental, node: Node, along: _Along) -> Value | None:
-    """The sum of all elements of a run, if a function of sum_run.py computes it."""
-    operand = node.inputs[0]
-    single = operand.shape.size == math.prod(along.sizes)
-    if len(node.outputs) != 1 or not along.dense or len(along.sizes) != 1 or not is_run(e.b, along.sizes[0], single):
-        return None
-    made = addends_of(operand)
-    if made is None:
-        return None
-    offset, element = e.offset(operand, along.place([0])), raw_type(e.b.types, operand.dtype)
-    arrays = [e.b.pointer(e.pointers[x.argument], offset, element) for x in made.arrays]
-    return SumRun(made.form, operand.dtype, along.ahead() is not None).call(e.b, arrays, along.sizes[0])
+def _first(e: Elemental, way: Way, index: Indices, source: Buffer) -> Pointer:
+    """Where the run of a result begins."""
+    operand = way.along.node.inputs[0]
+    offset = e.offset(operand, way.along.place(e, index, [0]))
+    return e.b.pointer(e.pointers[source.argument], offset, raw_type(e.b.types, operand.dtype))
 
 
-def _extremum(
-    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Scalar]
-) -> Value | None:
-    """A maximum or minimum along the memory of a large array; None if a reduction is none."""
-    op = extremum_of(node) if takes_three(node) else None
-    if op is None:
-        return None
-    along, operand = _Along(e, node, index, order), node.inputs[0]
-    ahead = along.ahead() if is_in_lanes(along.sizes) else None
-    source = run_of(e.b, operand, along.sizes[0]) if along.dense and len(along.sizes) == 1 else None
-    if source is not None:
-        offset, element = e.offset(operand, along.place([0])), raw_type(e.b.types, source.dtype)
-        first = e.b.pointer(e.pointers[source.argument], offset, element)
-        best = ExtremumRun(op, source.dtype, ahead is not None).call(e.b, first, along.sizes[0])
-        running = Running(e, node)
-        return flatten(running.close(running.advance(running.open(_spread(initials)), [best]))[0])[0]
-    if ahead is None:
-        return None
+def _sum_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
+    """The sum of all elements of a run, by a function of sum_run.py."""
+    made, along, dtype = way.addends, way.along, way.along.node.inputs[0].dtype
+    assert made is not None
+    arrays = [_first(e, way, index, x) for x in made.arrays]
+    total = SumRun(made.form, dtype, bool(along.fetched)).call(e.b, arrays, along.sizes[0])
+    return finished(e, along.node, [e.b.op("arith.addf", initials[0], total)])
+
+
+def _extremum_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
+    node, source, running = way.along.node, way.source, Running(e, way.along.node)
+    assert source is not None and running.extremum is not None
+    fetches = is_in_lanes(way.along.sizes) and bool(way.along.fetched)
+    run = ExtremumRun(running.extremum, source.dtype, fetches)
+    best = run.call(e.b, _first(e, way, index, source), way.along.sizes[0])
+    values = running.close(running.advance(running.open(initials), [best]))
+    return [rounded(e, node.output, flatten(values[0])[0])]
+
+
+def _lanes(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
+    """A maximum or minimum along the memory of a large array, in lanes."""
+    along, node = way.along, way.along.node
+    op, ahead = extremum_of(node), along.ahead(e, index)
+    assert op is not None and ahead is not None
 
     def visit(at: Sequence[Index]) -> Value:
-        (value,) = flatten(e.value(node.inputs[0], along.place(at)))
+        (value,) = flatten(e.value(node.inputs[0], along.place(e, index, at)))
         return value
 
-    return extremum_in_lanes(e.b, op, along.sizes, flatten(initials[0])[0], visit, ahead)
+    return [rounded(e, node.output, extremum_in_lanes(e.b, op, along.sizes, initials[0], visit, ahead))]
 
 
-def _word(e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]) -> Value | None:
+def _word(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
     """The sum of a few integers of a row in memory (word_rows.py)."""
-    along, operand = _Along(e, node, index, order), node.inputs[0]
-    source = stored_of(operand) if along.dense and len(along.sizes) == 1 else None
-    if source is None or not takes_words(e.b, node, along.sizes[0]):
-        return None
-    element = raw_type(e.b.types, operand.dtype)
-    first = e.b.pointer(e.pointers[source.argument], e.offset(operand, along.place([0])), element)
-    return sum_of_words(e.b, node, first, along.sizes[0], initials[0])
+    assert way.source is not None
+    first, count = _first(e, way, index, way.source), way.along.sizes[0]
+    return [sum_of_words(e.b, way.along.node, first, count, initials[0])]
 
 
-def _in_tails(
-    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Scalar]
-) -> list[Scalar] | None:
-    """The result of a maximum and the like whose rows are whole vectors (tails.py); None if they are not."""
-    along = _Along(e, node, index, order)
-    ahead = along.ahead() if along.dense and along.sizes[-1] in FETCHED else None
-    lanes = lanes_of(e.b, node, along.sizes, along.joins, ahead is not None) if along.dense else None
-    if lanes is None:
-        return None
-    running = Running(e, node)
-    e.b.walks = e.b.walks or math.prod(along.sizes) >= FEWEST
+def _in_tails(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
+    """The result of a maximum and the like whose rows are whole vectors (tails.py)."""
+    along, node, running = way.along, way.along.node, Running(e, way.along.node)
+    ahead = along.ahead(e, index) if along.sizes[-1] in FETCHED else None
 
     def advance(at: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
-        return running.advance(carried, [e.value(node.inputs[0], along.place(at))])
+        return running.advance(carried, [e.value(node.inputs[0], along.place(e, index, at))])
 
     return running.close(
-        reduce_tails(e.b, along.sizes, lanes, running.open(_spread(initials)), advance, running.merge, ahead)
+        reduce_tails(e.b, along.sizes, way.lanes, running.open(initials), advance, running.merge, ahead)
     )
 
 
-def _sums_of_runs(e: Elemental, node: Node, index: Indices, order: Sequence[int]) -> LongSums | None:
+def _complex_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
+    node, order = way.along.node, way.along.order
     reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
 
     def place(prefix: Sequence[Index]) -> Indices:
-        return _full_index(node, index, reduced | dict(zip(order, prefix, strict=False)))
+        return full_index(node, index, reduced | dict(zip(order, prefix, strict=False)))
 
-    return sums_of_runs(e, Factor(node.inputs[0], order, place))
+    outer = outer_of_runs(e.b.facts, [(node.inputs[0], order)])
+    assert outer is not None
+    return finished(e, node, sums_of_runs(e, outer, Factor(node.inputs[0], order, place)).results(initials))
 
+
+_EMIT: dict[Kind, Callable[[Elemental, Way, Indices, Sequence[Value]], list[Scalar]]] = {
+    Kind.BLOCKS: _blocks,
+    Kind.COMPLEX_RUN: _complex_run,
+    Kind.EXTREMUM_RUN: _extremum_run,
+    Kind.LANES: _lanes,
+    Kind.SUM_RUN: _sum_run,
+    Kind.TAILS: _in_tails,
+    Kind.WORD: _word,
+}
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce_value}
-
-
-# A kernel whose root is a reduction that keeps the innermost dimension ----------------------------------------------

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from ..hlo.attributes import Window, WindowDim
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
 from . import half
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
@@ -247,18 +246,9 @@ class RunningReduction:
             self.e.store(result, tuple(self.index), encode(b, result.dtype, value))
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether a RunningReduction or a Pool can compute some of the steps: not along the run, and no parts of tiles."""
-    shape, found = node.output.shape, cumulative(node)
-    fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
-    if found is None:
-        return is_pool(node) and shape.minor_to_major[0] not in partition.dimensions
-    return found[0] not in partition.dimensions and fastest not in partition.dimensions
-
-
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
-LEAST = 8  # results along memory from which on a tile pays off
+MINIMUM_RESULTS = 8  # results along memory from which on a tile pays off
 UNROLLED = 64  # results of a tile below which LLVM unrolls its loops before it makes vectors
 
 
@@ -267,7 +257,7 @@ def is_pool(node: Node) -> bool:
     result, slides = node.output, slides_of(node)
     if lone_op(node) is None or not node.inputs[0].shape.size or not result.dims:
         return False
-    return result.dims[result.shape.minor_to_major[0]] >= LEAST and any(s.window > 1 for s in slides)
+    return result.dims[result.shape.minor_to_major[0]] >= MINIMUM_RESULTS and any(s.window > 1 for s in slides)
 
 
 class Pool:

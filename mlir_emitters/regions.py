@@ -10,20 +10,23 @@ from contextlib import ExitStack
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from .builder import Builder, Index, Loop, Unroll, Value
+from .elemental import Elemental
 from .elementwise import EMIT
-from .generic import MOVES
+from .form import Answer, Fits, fewer
+from .generic import MOVES, emit_generic
 from .graph import Buffer, Node, reachable
 from .index_arithmetic import Axis
 from .loops import Axes
 from .ranges import Steps, open_steps
+from .view import Subject, View
 
-LEAST = 1 << 14
+MINIMUM_ELEMENTS = 1 << 14
 """Elements of a result from which on regions pay for what they cost to compile: some milliseconds each."""
 
-MOST = 8
+MAXIMUM_REGIONS = 8
 """Regions of a kernel."""
 
-RUN = 20
+MINIMUM_RUN_ELEMENTS = 20
 """Elements along the fastest dimension that regions have on average at least."""
 
 Box = tuple[tuple[int, int], ...]
@@ -42,27 +45,32 @@ class Reads:
     open: bool = False
 
 
-def boxes_of(group: Sequence[Buffer], numbered: Sequence[int] = ()) -> list[Box]:
-    """The regions of results of one shape and layout, the slowest dimension's first; none if one nest is better.
+def boxes_of(group: Sequence[Buffer], numbered: Sequence[int] = ()) -> tuple[Box, ...] | str:
+    """The regions of results of one shape and layout, the slowest dimension's first; why one nest is better.
 
     It is if no seam crosses the rows: LLVM takes a branch that depends on the row only out of the loop over the row.
     numbered: the dimensions that steps number; if that is the fastest after others, there are no loops over rows.
     """
     result = group[0]
-    if len(numbered) > 1 and result.shape.minor_to_major[0] in numbered:
-        return []
     nodes = list(reachable(group))
-    if result.shape.size < LEAST or not any(node.opcode in _SEAMS for node in nodes):
-        return []
-    if not all(node.opcode in EMIT or node.opcode in MOVES or node.opcode in _SEAMS for node in nodes):
-        return []
+    if not any(node.opcode in _SEAMS for node in nodes):
+        return "nothing is concatenated or padded"
+    if len(numbered) > 1 and result.shape.minor_to_major[0] in numbered:
+        return "steps number places within rows"
+    if result.shape.size < MINIMUM_ELEMENTS:
+        return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
+    other = next((n.opcode for n in nodes if not (n.opcode in EMIT or n.opcode in MOVES or n.opcode in _SEAMS)), None)
+    if other is not None:
+        return f"there is a {other.value}"
     found = [tuple((0, size) for size in result.dims)]
     done: list[Box] = []
     while found:
         box = found.pop()
         seams = _seams(group, box)
-        if seams is None or len(found) + len(done) >= MOST:
-            return []
+        if seams is None:
+            return "no cuts decide from where each element comes"
+        if len(found) + len(done) >= MAXIMUM_REGIONS:
+            return f"more than {MAXIMUM_REGIONS} regions"
         if not seams:
             done.append(box)
             continue
@@ -71,7 +79,22 @@ def boxes_of(group: Sequence[Buffer], numbered: Sequence[int] = ()) -> list[Box]
         found += [(*box[:d], part, *box[d + 1 :]) for part in ((place, high), (low, place))]
     fast = result.shape.minor_to_major[0]
     runs = len({box[fast] for box in done})
-    return done if 1 < runs <= result.dims[fast] // RUN else []
+    if runs < 2:
+        return "no seam crosses the rows"
+    return (
+        tuple(done)
+        if runs <= result.dims[fast] // MINIMUM_RUN_ELEMENTS
+        else fewer(result.dims[fast] // runs, "elements of a run", MINIMUM_RUN_ELEMENTS)
+    )
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    boxes = boxes_of(subject.results, view.numbered)
+    return boxes if isinstance(boxes, str) else Fits(boxes)
+
+
+def emit(e: Elemental, subject: Subject, boxes: tuple[Box, ...], steps: Steps | None) -> None:
+    over_boxes(e.b, subject.first, boxes, lambda index: emit_generic(e, subject.results, index), steps)
 
 
 def _seams(group: Sequence[Buffer], box: Box) -> list[tuple[int, int]] | None:

@@ -5,25 +5,26 @@ such rows is computed once, on the stack, and copied.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
-from .builder import Builder, Index, Loop, Unroll, Value
+from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental
 from .elements import ROUNDED, flatten, parts, raw_type
 from .elementwise import EMIT
+from .form import Answer, Fits, fewer, more
 from .graph import Buffer, reachable
-from .padded_rows import Padding, after, whole_dimensions
+from .padded_rows import after, are_whole_rows, whole_dimensions
 from .ranges import Steps, bounds
+from .view import Subject, View
 
-PIECE = 1 << 10  # bytes of a piece at least
-MOST = 1 << 14  # and at most: it stays in the nearest cache
-MOVED = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
-LEAST = 1 << 13  # bytes of a result
-LINE = 64
+PIECE_BYTES = 1 << 10  # bytes of a piece at least
+MAXIMUM_PIECE_BYTES = 1 << 14  # and at most: it stays in the nearest cache
+MAXIMUM_READ_ROW_BYTES = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
+MINIMUM_BYTES = 1 << 13  # bytes of a result
+LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +36,11 @@ class Repetition:
     rows: int
     piece: int
 
-    @staticmethod
-    def of(b: Builder, result: Buffer) -> Repetition | None:
-        """Of a result that repeats short rows; None of others."""
-        order = whole_dimensions(result)
-        if b.by_element or result.writer is None or result.shape.bytes < LEAST or not order:
-            return None
-        differs = _differs(result)
-        if not differs or order[0] in differs:
-            return None
-        inside = order[min(order.index(d) for d in differs) :]
-        length = math.prod(result.dims[d] for d in inside)
-        size = length * result.dtype.bytes
-        made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
-        whole = LINE // math.gcd(size, LINE)
-        piece, rows = -(-max(1, PIECE // size) // whole) * whole, result.shape.size // length
-        if size > (MOST if made else MOVED) or piece * size > MOST or rows < 2 * piece:
-            return None
-        return Repetition(tuple(inside), length, rows, piece)
-
     def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
         b, dtype = e.b, result.dtype
         element, size, several = raw_type(b.types, dtype), dtype.component.bytes, parts(dtype)
         length, count = self.length * several, self.length * several * self.piece
-        piece, target = b.alloca(element, count, LINE), e.pointers[result.argument]
+        piece, target = b.alloca(element, count, LINE_BYTES), e.pointers[result.argument]
         self._fill(e, result, piece)
         if self.piece > 1:
             with b.loop(length, count, 1) as loop:
@@ -66,10 +48,10 @@ class Repetition:
                 b.store(before, b.pointer(piece, loop.index, element), size)
         lower, upper = bounds(b, steps, self.rows)
         stop = b.sub(upper, self.piece - 1)
-        vector = ir.VectorType.get([LINE // size], element)
+        vector = ir.VectorType.get([LINE_BYTES // size], element)
         with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
             start = b.mul(rows.index, length)
-            with b.loop(0, count, LINE // size) as line:
+            with b.loop(0, count, LINE_BYTES // size) as line:
                 value = b.load(b.pointer(piece, line.index, element), vector, size)
                 b.store(value, b.pointer(target, b.add(start, line.index), element), size)
         rest = after(b, lower, stop, self.piece)
@@ -93,9 +75,38 @@ class Repetition:
             b.close_loop(loop)
 
 
-def whole_rows_of(b: Builder, group: Sequence[Buffer]) -> Padding | Repetition | None:
-    """The form of a result whose rows are padded, or repeated, in whole vectors."""
-    return (Padding.of(b, group[0]) or Repetition.of(b, group[0])) if len(group) == 1 else None
+def repetition_of(result: Buffer) -> Repetition | str:
+    """The repetition of short rows that a result is; why it is none."""
+    order = whole_dimensions(result)
+    if result.writer is None or not order:
+        return "it has one element, or is in memory"
+    if result.shape.bytes < MINIMUM_BYTES:
+        return fewer(result.shape.bytes, "bytes", MINIMUM_BYTES)
+    differs = _differs(result)
+    if not differs or order[0] in differs:
+        return "no row comes again along the slowest dimension" if differs else "all elements are equal"
+    inside = order[min(order.index(d) for d in differs) :]
+    length = math.prod(result.dims[d] for d in inside)
+    size = length * result.dtype.bytes
+    made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
+    if size > (most := MAXIMUM_PIECE_BYTES if made else MAXIMUM_READ_ROW_BYTES):
+        return more(size, "bytes of a row", most)
+    whole = LINE_BYTES // math.gcd(size, LINE_BYTES)
+    piece, rows = -(-max(1, PIECE_BYTES // size) // whole) * whole, result.shape.size // length
+    if piece * size > MAXIMUM_PIECE_BYTES:
+        return more(piece * size, "bytes of a piece of whole lines", MAXIMUM_PIECE_BYTES)
+    if rows < 2 * piece:
+        return fewer(rows, "rows", 2 * piece)
+    return Repetition(tuple(inside), length, rows, piece)
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    found = repetition_of(subject.first)
+    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+
+
+def emit(e: Elemental, subject: Subject, repetition: Repetition, steps: Steps | None) -> None:
+    repetition.emit(e, subject.first, steps)
 
 
 def _differs(result: Buffer) -> set[int]:

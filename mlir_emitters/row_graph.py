@@ -6,14 +6,16 @@ A value is read at the current element of a row, at the current row, at the curr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .graph import Buffer, Node, reachable
-from .reduce import initials_of, operands_of, reduced_dimensions
+from .reduce_ways import initials_of, operands_of, reduced_dimensions
 
 
 class Role(Enum):
@@ -29,17 +31,24 @@ APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WI
 """
 
 
+@dataclass(frozen=True, slots=True)
 class RowGraph:
     """The roles of a row kernel's buffers, operands before users. plain: only single values are read elsewhere.
 
     shared: buffers without a role because users read them in several, as those of a square matrix read a vector that is
-    added to its rows and its columns. They are read elsewhere.
+    added to its rows and its columns. They are read elsewhere. single: a reduction is all that the kernel computes.
     """
 
-    def __init__(self, count: int, length: int):
-        self.count, self.length, self.plain = count, length, True
-        self.roles: dict[Buffer, Role] = {}
-        self.shared: set[Buffer] = set()
+    count: int
+    length: int
+    roles: Mapping[Buffer, Role]
+    shared: frozenset[Buffer] = frozenset()
+    plain: bool = True
+    single: bool = False
+
+    def takes(self, partition: Partition | None) -> bool:
+        """Whether steps are whole rows."""
+        return partition is None or self.count % partition.extent == 0
 
     def fits(self, shape: Shape, role: Role) -> bool:
         """Whether an array of this shape is stored row by row."""
@@ -74,9 +83,10 @@ class RowGraph:
         elif node.opcode in ELEMENTWISE:
             one = Role.ROW if self.count == 1 else None
             wanted = [role if x.dims == buffer.dims else one if x.shape.size == 1 else None for x in node.inputs]
-        return [(x, r if r is not None and self._takes(x, r) else None) for x, r in zip(node.inputs, wanted)]
+        return [(x, r if r is not None and self.reads(x, r) else None) for x, r in zip(node.inputs, wanted)]
 
-    def _takes(self, x: Buffer, role: Role) -> bool:
+    def reads(self, x: Buffer, role: Role) -> bool:
+        """Whether a buffer can be read in a role."""
         return x not in self.shared and self.fits(x.shape, role)
 
     def reduces(self, node: Node, role: Role) -> bool:
@@ -100,62 +110,63 @@ class RowGraph:
             return None
         return Role.ROW if given == live[:split] else Role.COLUMN if given == live[split:] else None
 
-    def mark(self, results: Sequence[Buffer]) -> bool:
-        """Assign roles, starting at the results. False if this is no row kernel."""
-        while (found := self._assign(results)) is not None:
-            if found.writer and found.writer.opcode is Op.REDUCE:
-                return False
-            self.shared.add(found)
-        return bool(self.roles)
 
-    def _assign(self, results: Sequence[Buffer]) -> Buffer | None:
-        """Assign roles. A buffer that has two of them; no role is assigned if this is no row kernel."""
-        order: list[Buffer] = []
-        outside: list[Buffer] = []
-        stack: list[tuple[Buffer, Role | None]] = []
-        self.roles = {}
-        for result in results:
-            role = next((r for r in (Role.FULL, Role.ROW) if self._takes(result, r)), None)
-            if role is None:
-                self.roles = {}
+def _marked(graph: RowGraph, results: Sequence[Buffer]) -> RowGraph | None:
+    """The graph with roles, assigned from the results on; None if this is no row kernel."""
+    while isinstance(found := _assigned(graph, results), Buffer):
+        if found.writer and found.writer.opcode is Op.REDUCE:
+            return None
+        graph = replace(graph, shared=graph.shared | {found})
+    return found
+
+
+def _assigned(graph: RowGraph, results: Sequence[Buffer]) -> RowGraph | Buffer | None:
+    """The graph with roles; a buffer that has two of them; None if this is no row kernel."""
+    order: list[Buffer] = []
+    outside: list[Buffer] = []
+    stack: list[tuple[Buffer, Role | None]] = []
+    roles: dict[Buffer, Role] = {}
+    graph = replace(graph, roles=roles)
+    for result in results:
+        role = next((r for r in (Role.FULL, Role.ROW) if graph.reads(result, r)), None)
+        if role is None:
+            return None
+        stack.append((result, role))
+    while stack:
+        buffer, role = stack.pop()
+        if role is None:
+            order.append(buffer)
+        elif buffer not in roles:
+            node = buffer.writer
+            refused = node and node.opcode is Op.REDUCE and not graph.reduces(node, role)
+            if buffer in graph.shared or refused:
                 return None
-            stack.append((result, role))
-        while stack:
-            buffer, role = stack.pop()
-            if role is None:
-                order.append(buffer)
-            elif buffer not in self.roles:
-                node = buffer.writer
-                refused = node and node.opcode is Op.REDUCE and not self.reduces(node, role)
-                if buffer in self.shared or refused:
-                    self.roles = {}
-                    return None
-                self.roles[buffer] = role
-                stack.append((buffer, None))
-                for source, wanted in self.sources(buffer):
-                    if wanted is None:
-                        outside.append(source)
-                    else:
-                        stack.append((source, wanted))
-            elif self.roles[buffer] is not role:
-                return buffer
-        self.roles = {buffer: self.roles[buffer] for buffer in order}
-        self.plain = all(x.shape.size == 1 for x in outside) and all(map(self._is_plain, order))
-        if not self._apart(outside):
-            self.roles = {}
-        return None
+            roles[buffer] = role
+            stack.append((buffer, None))
+            for source, wanted in graph.sources(buffer):
+                if wanted is None:
+                    outside.append(source)
+                else:
+                    stack.append((source, wanted))
+        elif roles[buffer] is not role:
+            return buffer
+    plain = all(x.shape.size == 1 for x in outside) and all(map(_is_plain, order))
+    made = replace(graph, roles={buffer: roles[buffer] for buffer in order}, plain=plain)
+    return made if order and _are_apart(made, outside) else None
 
-    def _is_plain(self, buffer: Buffer) -> bool:
-        opcode = buffer.writer.opcode if buffer.writer else Op.PARAMETER
-        return opcode in ELEMENTWISE or opcode in PASSED or opcode in (Op.PARAMETER, Op.CONSTANT, Op.REDUCE)
 
-    def _apart(self, outside: Sequence[Buffer]) -> bool:
-        """Whether values read elsewhere depend on no reduction and on no value that has a role."""
-        for node in reachable(outside):
-            mixed = any(x in self.roles for x in node.outputs) and node.inputs
-            if mixed or node.opcode is Op.REDUCE:
-                return False
-        return True
+def _is_plain(buffer: Buffer) -> bool:
+    opcode = buffer.writer.opcode if buffer.writer else Op.PARAMETER
+    return opcode in ELEMENTWISE or opcode in PASSED or opcode in (Op.PARAMETER, Op.CONSTANT, Op.REDUCE)
+
+
+def _are_apart(graph: RowGraph, outside: Sequence[Buffer]) -> bool:
+    """Whether values read elsewhere depend on no reduction and on no value that has a role."""
+    for node in reachable(outside):
+        mixed = any(x in graph.roles for x in node.outputs) and node.inputs
+        if mixed or node.opcode is Op.REDUCE:
+            return False
+    return True
 
 
 def row_form(node: Node) -> tuple[int, int] | None:
@@ -170,22 +181,26 @@ def row_form(node: Node) -> tuple[int, int] | None:
     return math.prod(shape.dims[d] for d in kept), math.prod(shape.dims[d] for d in reduced)
 
 
-def row_graph(results: Sequence[Buffer], single: bool = False) -> RowGraph | None:
-    """The roles for emitting these results row by row; None for other kernels, and for a single reduction, unless
-    `single` asks for its rows, too.
+def rows_of(results: Sequence[Buffer], single: bool = False) -> RowGraph | str:
+    """The roles for emitting these results row by row; why there are none. A single reduction has them if `single` asks
+    for its rows.
     """
     ends = {first_of(result) for result in results}
     nodes = list(reachable(results))
     reductions = [node for node in nodes if node.opcode is Op.REDUCE]
-    if not reductions or (not single and len(reductions) == 1 and {x.writer for x in ends} == {reductions[0]}):
-        return None
-    if any(node.opcode in APART for node in nodes):
-        return None
+    if not reductions:
+        return "nothing is reduced"
+    alone = len(reductions) == 1 and {x.writer for x in ends} == {reductions[0]}
+    if alone and not single:
+        return "a reduction is all that is computed"
+    apart = next((node for node in nodes if node.opcode in APART), None)
+    if apart is not None:
+        return f"there is a {apart.opcode.value}, which has loops of its own"
     for form in dict.fromkeys(map(row_form, reductions)):
-        graph = RowGraph(*form) if form else None
+        graph = RowGraph(*form, {}, single=alone) if form else None
         if graph and all(row_form(node) == form or graph.makes_element(node) for node in reductions):
-            return graph if graph.mark(results) else None
-    return None
+            return _marked(graph, results) or f"not all is in {graph.count:,} rows of {graph.length:,} elements"
+    return "the reductions are over other elements than the fastest ones of rows of one length"
 
 
 def first_of(buffer: Buffer) -> Buffer:

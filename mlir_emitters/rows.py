@@ -8,84 +8,65 @@ that several walks need are kept on the stack, or read back if they are results.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from mlir import ir
 
-from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
-from ..hlo.opcodes import Op
-from ..hlo.records import dataclass, field
-from .ahead import streams
 from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
-from .extremum_run import ExtremumRun, run_of
+from .extremum_run import ExtremumRun
+from .form import Answer, Fits
 from .graph import Buffer, Node
-from .long_sums import Carried, are_float_sums
+from .long_sums import Carried
 from .ranges import Steps, bounds, positions_of
-from .reduce import Running, finished, initials_of, is_long_sum, long_sums, operands_of
-from .row_graph import PASSED, Role, RowGraph, first_of
-from .softmax import emit_softmax
-from .sum_run import SumRun, addends_of, is_run
-
-STACK_BYTES = 1 << 19
-"""Limit in bytes of a row's values that are kept between walks: a sixteenth of a thread's stack. Reading them from any
-cache is faster than recomputing them.
-"""
-
-WIDE_BITS = 512
-"""The vectors with which a row's extremum is a call: 0.9 of a softmax's time. With shorter ones it is 1.1."""
+from .reduce import Running, finished, long_sums
+from .reduce_ways import initials_of, operands_of
+from .row_graph import PASSED, Role
+from .row_walks import Call, Rows, Walk, is_reduced, writer_of
+from .sum_run import SumRun
+from .view import Subject, View
 
 
-@dataclass(eq=False, slots=True)
-class Walk:
-    """One walk over a row. kept: values to store on the stack; held: values that are on the stack or in results
-    already.
-    """
+def fits(view: View, subject: Subject) -> Answer:
+    graph = subject.rows
+    if isinstance(graph, str) or graph.single:
+        return graph if isinstance(graph, str) else "a reduction is all that is computed"
+    rows = Rows.of(graph, subject.results, view.in_place).calling(view.facts)
+    return Fits(rows, graph.takes(view.partition), rows.code(view.facts))
 
-    reductions: list[Node] = field(default_factory=list)
-    results: list[Buffer] = field(default_factory=list)
-    kept: list[Buffer] = field(default_factory=list)
-    held: list[Buffer] = field(default_factory=list)
 
-    def ends(self) -> Iterator[Buffer]:
-        for node in self.reductions:
-            yield from operands_of(node)
-        yield from self.results
-        yield from self.kept
+def emit(e: Elemental, subject: Subject, rows: Rows, steps: Steps | None) -> None:
+    RowKernel(e, rows, subject.results).emit(steps)
 
 
 class RowKernel(Elemental):
-    """Emits one row kernel. in_place: arguments that also hold an operand."""
+    """Emits one row kernel."""
 
-    def __init__(self, e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int]):
+    def __init__(self, e: Elemental, rows: Rows, results: Sequence[Buffer]):
         super().__init__(e.b, e.pointers, e.rules, e.scratch)
-        self.graph, self.results, self.in_place = graph, results, in_place
-        self.room = STACK_BYTES
+        self.plan, self.graph, self.results = rows, rows.graph, results
         self.stacks: dict[Buffer, Value] = {}
-        self.written: dict[Buffer, Buffer] = {}  # the buffer that a result copies → the result
         self.row: list[Index] = []
         self.column: list[Index] = []
         self.row_number: Index = 0
         self.column_number: Index = 0
-        first = writer_of(next(x for x in graph.roles if self.is_reduced(x)))
+        graph = self.graph
+        first = writer_of(next(x for x in graph.roles if is_reduced(graph, x)))
         live = [d for d in first.inputs[0].dims if d != 1]
         split = graph.outer_dims(first.inputs[0].shape) or 0
         self.outer, self.inner = ([graph.count], [graph.length]) if graph.plain else (live[:split], live[split:])
 
     def emit(self, steps: Steps | None = None) -> None:
         b = self.b
-        if emit_softmax(self, self.graph, self.results, steps):
-            b.called.update(self.graph.roles)
-            return
         if steps is not None:
             loops = self._open_steps(steps)
         else:
             loops = [b.open_loop(0, size) for size in self.outer if size != 1]
             self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
             self.row_number = self.joined(self.row, self.outer)
-        for step in self.walks():
+        for step in self.plan.walks:
             self._walk(step)
         self.write_numbers()
         for loop in reversed(loops):
@@ -123,12 +104,12 @@ class RowKernel(Elemental):
 
     def _walk(self, step: Walk) -> None:
         b = self.b
-        for number in self.numbers_of(step):
+        for number in step.numbers:
             self.value(number, self.place(number))
-        if len(step.reductions) == 1 and not (step.results or step.kept) and self._is_run(step):
+        if step.call is not None:
+            self._call(step.reductions[0], step.call)
             return
-        b.walks = b.walks or bool(step.reductions)
-        sums = [node for node in step.reductions if is_long_sum(self, node)]
+        sums = step.sums
         running = [Running(self, node) for node in step.reductions if node not in sums]
         carried: Sequence[Value] = [v for each in running for v in self.opened(each)]
 
@@ -165,42 +146,24 @@ class RowKernel(Elemental):
             count = sum(parts(x.dtype) for x in node.outputs)
             self.bind(node, finished(self, node, list(islice(found, count))))
 
-    def _is_run(self, step: Walk) -> bool:
-        """Emit a walk that does nothing but add up a row, or find its extremum, as the call of a function that kernels
-        share. False if it does something else.
-        """
-        b, (node,), length = self.b, step.reductions, self.graph.length
-        if len(node.outputs) != 1 or not self.graph.plain or not is_run(b, length):
-            return False
-        running, operand = Running(self, node), operands_of(node)[0]
+    def _call(self, node: Node, call: Call) -> None:
+        """A walk that does nothing but add up a row, or find its extremum."""
+        b, length, operand = self.b, self.graph.length, operands_of(node)[0]
         self.column, self.column_number = [0], 0
         offset, element = b.mul(self.row_number, length), raw_type(b.types, operand.dtype)
         initials = [v for x in initials_of(node) for v in flatten(self.value(x, ()))]
-        if are_float_sums(node):
-            made = addends_of(operand, in_row=True)
-            if made is None or not all(map(self._is_of_row, made.numbers)):
-                return False
+        made = call.addends
+        if made is not None:
             arrays = [b.pointer(self.pointers[x.argument], offset, element) for x in made.arrays]
             numbers = [v for x in made.numbers for v in flatten(self.value(x, self.place(x)))]
-            run = SumRun(made.form, operand.dtype, bool(streams(made.arrays, made.arrays[0])))
-            total = b.op("arith.addf", initials[0], run.call(b, arrays, length, numbers))
-            b.called.add(operand)
-            self.bind(node, finished(self, node, [total]))
-            return True
-        source = run_of(b, operand, length) if b.vector_bits >= WIDE_BITS and running.extremum is not None else None
-        if source is None or running.extremum is None:
-            return False
+            total = SumRun(made.form, operand.dtype, call.fetches).call(b, arrays, length, numbers)
+            self.bind(node, finished(self, node, [b.op("arith.addf", initials[0], total)]))
+            return
+        running, source = Running(self, node), call.source
+        assert source is not None and running.extremum is not None
         place = b.pointer(self.pointers[source.argument], offset, element)
         most = ExtremumRun(running.extremum, source.dtype, fetches=False).call(b, place, length)
         self.bind(node, running.close(running.advance(running.open(initials), [most])))
-        return True
-
-    def _is_of_row(self, number: Buffer) -> bool:
-        """Whether a broadcast number is the same for all elements of a row."""
-        if number.writer is None or number.writer.opcode is not Op.BROADCAST:
-            return False
-        ((source, role),) = self.graph.sources(number)
-        return role is Role.ROW or source.shape.size == 1
 
     def recall_held(self, step: Walk) -> None:
         """Let values of the current element that are kept be known."""
@@ -284,7 +247,7 @@ class RowKernel(Elemental):
 
     def _read(self, buffer: Buffer) -> Scalar:
         if buffer not in self.stacks:
-            result = self.written[buffer]
+            result = self.plan.written[buffer]
             return self.load_raw(result, self.offset(result, self.place(result)))
         return load_element(self.b, self.stacks[buffer], buffer.dtype, self.kept_at())
 
@@ -301,98 +264,3 @@ class RowKernel(Elemental):
     def row_array(self, type: ir.Type, count: int) -> Value:
         """Memory for `count` raw scalars of a row."""
         return self.b.alloca(type, count, 64)
-
-    def walks(self) -> list[Walk]:
-        """One walk per level of reductions, and one for results that need all of them. In-place results come last."""
-        levels: dict[Buffer, int] = {}
-        found: list[Walk] = []
-        for buffer in self.graph.roles:
-            levels[buffer] = max((levels[x] for x, role in self.graph.sources(buffer) if role is not None), default=0)
-            if self.is_reduced(buffer):
-                levels[buffer] += 1
-                found += [Walk() for _ in range(levels[buffer] - len(found))]
-                step = found[levels[buffer] - 1]
-                step.reductions = list(dict.fromkeys([*step.reductions, writer_of(buffer)]))
-        full = [r for r in self.results if self.graph.roles[r] is Role.FULL]
-        last = {r for r in full if r.argument in self.in_place}
-        if any(r in last or levels[r] == len(found) for r in full):
-            found.append(Walk())
-        for result in full:
-            found[-1 if result in last else levels[result]].results.append(result)
-        for n, step in enumerate(found):
-            copies = {first_of(r): r for r in step.results if first_of(r) in self.graph.roles}
-            self.written = copies | self.written  # the first: a later one may not be there yet
-            for later in found[n + 1 :]:
-                later.held += copies
-        self._choose_kept(found)
-        return found
-
-    def _choose_kept(self, walks: Sequence[Walk]) -> None:
-        space = self.room
-        wanted = [self._wanted(step) for step in walks]
-        for buffer in reversed(self.graph.roles):
-            users = [n for n, found in enumerate(wanted) if buffer in found]
-            size = self.graph.length * max(buffer.dtype.bytes, 1)
-            if len(users) < 2 or size > space or not self._is_dear(buffer):
-                continue
-            space -= size
-            walks[users[0]].kept.append(buffer)
-            for n in users[1:]:
-                walks[n].held.append(buffer)
-                wanted[n] = self._wanted(walks[n])
-        for step in walks:
-            read = self._wanted(step, held=True)
-            step.held = [x for x in step.held if x in read]
-
-    def _is_dear(self, buffer: Buffer) -> bool:
-        node = buffer.writer
-        if node is None or not node.inputs or self.graph.roles[buffer] is not Role.FULL:
-            return False
-        return node.opcode in EXPENSIVE or not self._is_plain_op(node)
-
-    @staticmethod
-    def _is_plain_op(node: Node) -> bool:
-        return node.opcode in ELEMENTWISE or node.opcode in PASSED
-
-    def is_reduced(self, buffer: Buffer) -> bool:
-        """Whether the buffer is the result of a reduction over the row that a walk computes."""
-        made = self.graph.roles[buffer] is Role.ROW and buffer.writer is not None
-        return made and writer_of(buffer).opcode is Op.REDUCE
-
-    def _wanted(self, step: Walk, held: bool = False) -> set[Buffer]:
-        """The values that a walk computes per element; with `held`, also the held values that it reads."""
-        found: set[Buffer] = set()
-        stack = list(step.ends())
-        while stack:
-            buffer = stack.pop()
-            if buffer in found or self.graph.roles.get(buffer) is Role.ROW:
-                continue
-            if buffer not in step.held:
-                found.add(buffer)
-                stack += [x for x, role in self.graph.sources(buffer) if role is not None]
-            elif held:
-                found.add(buffer)
-        return found
-
-    def numbers_of(self, step: Walk) -> list[Buffer]:
-        """Values of the row that a walk reads. They are computed before its loops."""
-        full = self._wanted(step)
-        sources = [x for buffer in self.graph.roles if buffer in full for x in self.graph.sources(buffer)]
-        return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))
-
-
-def is_light_in_rows(graph: RowGraph, called: Collection[Buffer]) -> bool:
-    """Whether what a kernel computes of each element of a row itself, and not by functions, is little and cheap."""
-    full = [x for x, role in graph.roles.items() if role is Role.FULL and x.writer is not None and x not in called]
-    return len(full) <= LIGHT and not any(writer_of(x).opcode in EXPENSIVE - ONE_INSTRUCTION for x in full)
-
-
-LIGHT = 12
-"""Operations on each element of a row, at most, for whose loops LLVM does less."""
-
-ONE_INSTRUCTION = {Op.DIVIDE, Op.SQRT}
-
-
-def writer_of(buffer: Buffer) -> Node:
-    assert buffer.writer is not None
-    return buffer.writer

@@ -21,15 +21,18 @@ from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental, Indices, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
 from .extremum import FEWEST, extremum_of
+from .form import Answer, Fits, fewer
 from .graph import Buffer, Node, is_rounded_once
 from .memory import DYNAMIC, bytes_of
 from .ranges import Steps, bounds
 from .reduce import Running, is_one_operation
 from .row_graph import Role, RowGraph, first_of
-from .rows import ONE_INSTRUCTION, RowKernel, Walk
+from .row_walks import ONE_INSTRUCTION, Rows, Walk
+from .rows import RowKernel
 from .squares import unpacked
+from .view import Subject, View
 
-LEAST, MOST = 4, 33
+MINIMUM_ROW_ELEMENTS, MAXIMUM_ROW_ELEMENTS = 4, 33
 """Elements of a row. Of fewer there is no square; more are added up in several sums (BLOCK_SUM of long_sums.py)."""
 
 SQUARE = 4
@@ -42,33 +45,39 @@ ELEMENTS = frozenset({DType.F32, DType.BF16, DType.F16})
 """Of rows. Narrow ones have 32 bits on the stack."""
 
 
-def emit_abreast(
-    e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int], steps: Steps | None
-) -> bool:
-    """Emit a row kernel of short rows; False if it is none of `takes_rows`."""
-    if not takes_rows(e.b, graph, results):
-        return False
-    AbreastRows(e, graph, results, in_place, _lanes(e.b)).emit(steps)
-    return True
+@dataclass(frozen=True, slots=True)
+class Abreast:
+    """Rows, so many side by side."""
+
+    rows: Rows
+    lanes: int
 
 
-def _lanes(b: Builder) -> int:
-    return VECTORS * b.vector_bits // 32
+def fits(view: View, subject: Subject) -> Answer:
+    """Of many short rows, of elements that can be side by side, which are faster that way."""
+    graph, results, lanes = subject.rows, subject.results, VECTORS * view.facts.vector_bits // 32
+    if isinstance(graph, str):
+        return graph
+    if view.facts.by_element or not graph.plain:
+        return "elements are not side by side" if view.facts.by_element else "arrays are read elsewhere than in the row"
+    if not MINIMUM_ROW_ELEMENTS <= graph.length <= MAXIMUM_ROW_ELEMENTS:
+        return f"rows of {graph.length:,} elements, not {MINIMUM_ROW_ELEMENTS} to {MAXIMUM_ROW_ELEMENTS}"
+    if graph.count < lanes:
+        return fewer(graph.count, "rows", lanes)
+    reason = _why_not_side_by_side(graph, results) or _why_not_faster(graph, results)
+    return reason or Fits(Abreast(Rows.of(graph, results, view.in_place), lanes), graph.takes(view.partition))
 
 
-def takes_rows(b: Builder, graph: RowGraph, results: Sequence[Buffer]) -> bool:
-    """Whether a row kernel has many short rows, of elements that can be side by side, and is faster that way."""
-    lanes = _lanes(b)
-    if b.by_element or not graph.plain or not LEAST <= graph.length <= MOST or graph.count < lanes:
-        return False
-    if not all(_is_taken(x, role) for x, role in graph.roles.items() if x.writer is None or x in results):
-        return False
-    if any(_is_read_anywhere(x) for x, role in graph.roles.items() if role is not Role.COLUMN):
-        return False
-    if any(x.writer and x.writer.opcode is Op.REDUCE and role is Role.FULL for x, role in graph.roles.items()):
-        return False
-    node = only_reduction(results)
-    return _is_faster(graph, results) if node is None else graph.count >= MANY_ALONE and _waits(node, graph.length)
+def _why_not_side_by_side(graph: RowGraph, results: Sequence[Buffer]) -> str:
+    """Why values cannot be, a lane for each row; empty if they can."""
+    roles = graph.roles.items()
+    other = next((x for x, r in roles if (x.writer is None or x in results) and not _is_taken(x, r)), None)
+    if other is not None:
+        return f"lanes do not hold {other.dtype.value}"
+    if any(_is_read_anywhere(x) for x, role in roles if role is not Role.COLUMN):
+        return "a constant array has no elements for lanes without a row"
+    reduced = any(x.writer and x.writer.opcode is Op.REDUCE and role is Role.FULL for x, role in roles)
+    return "an element of a row is a reduction" if reduced else ""
 
 
 def only_reduction(results: Sequence[Buffer]) -> Node | None:
@@ -77,36 +86,54 @@ def only_reduction(results: Sequence[Buffer]) -> Node | None:
     return node if node is not None and node.opcode is Op.REDUCE and len(node.outputs) == 1 else None
 
 
-def _waits(node: Node, length: int) -> bool:
-    """Whether the elements of a row that is only reduced would wait for one another: there are no vectors of them."""
-    if length < LEAST_ALONE or not is_one_operation(node):
-        return False
-    if extremum_of(node) is not None:
-        return length < FEWEST
-    operand = node.inputs[0]
-    return operand.dtype in ELEMENTS - {DType.F32} and not is_rounded_once(operand, node.attributes["dimensions"])
-
-
-LEAST_ALONE = 9
-"""Elements of such a row. Fewer are unrolled, and LLVM makes vectors of several rows."""
-
-MANY_ALONE = 1536
-"""Least number of such rows: their code takes LLVM three times as long, which fewer rows do not give back."""
-
-
-def _is_faster(graph: RowGraph, results: Sequence[Buffer]) -> bool:
-    """Whether rows side by side are faster than one by one: with a function of each element, all but those that fill
+def _why_not_faster(graph: RowGraph, results: Sequence[Buffer]) -> str:
+    """Why rows one by one are as fast; empty if they are not: with a function of each element, all but those that fill
     long vectors; with none, those that end within a short vector.
     """
+    node = only_reduction(results)
+    if node is not None:
+        return (
+            fewer(graph.count, "rows", MINIMUM_ALONE_ROWS)
+            if graph.count < MINIMUM_ALONE_ROWS
+            else _why_not_waiting(node, graph.length)
+        )
     full = [x for x, role in graph.roles.items() if role is Role.FULL]
     bytes = {graph.length * x.dtype.bytes for x in full if x.writer is None or x in results}
     if any(x.writer is not None and x.writer.opcode in EXPENSIVE - ONE_INSTRUCTION for x in full):
-        return any(n % FILLED for n in bytes)
-    return any(n > SHORT_VECTOR and n % SHORT_VECTOR for n in bytes)
+        return "" if any(n % FILLED_BYTES for n in bytes) else f"rows of {max(bytes, default=0)} bytes fill vectors"
+    some = any(n > SHORT_VECTOR_BYTES and n % SHORT_VECTOR_BYTES for n in bytes)
+    return "" if some else f"rows of {max(bytes, default=0)} bytes end with a vector, and elements are cheap"
 
 
-SHORT_VECTOR = 16  # bytes
-FILLED = 128  # bytes of vectors of all lengths that a row fills
+def _why_not_waiting(node: Node, length: int) -> str:
+    """Why elements of a row that is only reduced do not wait for one another; empty if they do: there are no vectors of
+    them.
+    """
+    if length < MINIMUM_ALONE_ELEMENTS or not is_one_operation(node):
+        return (
+            fewer(length, "elements of a row", MINIMUM_ALONE_ELEMENTS)
+            if length < MINIMUM_ALONE_ELEMENTS
+            else "it is no single operation"
+        )
+    if extremum_of(node) is not None:
+        return "" if length < FEWEST else f"rows of {length} elements to compare, {FEWEST} or more"
+    operand = node.inputs[0]
+    waits = operand.dtype in ELEMENTS - {DType.F32} and not is_rounded_once(operand, node.attributes["dimensions"])
+    return "" if waits else f"LLVM adds up {operand.dtype.value} in vectors"
+
+
+def emit(e: Elemental, subject: Subject, rows: Abreast, steps: Steps | None) -> None:
+    AbreastRows(e, rows.rows, subject.results, rows.lanes).emit(steps)
+
+
+MINIMUM_ALONE_ELEMENTS = 9
+"""Elements of such a row. Fewer are unrolled, and LLVM makes vectors of several rows."""
+
+MINIMUM_ALONE_ROWS = 1536
+"""Least number of such rows: their code takes LLVM three times as long, which fewer rows do not give back."""
+
+SHORT_VECTOR_BYTES = 16  # bytes
+FILLED_BYTES = 128  # bytes of vectors of all lengths that a row fills
 
 
 def _is_taken(x: Buffer, role: Role) -> bool:
@@ -225,8 +252,9 @@ class State:
 class AbreastRows(RowKernel):
     """Emits one row kernel, a block of rows at a time."""
 
-    def __init__(self, e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int], lanes: int):
-        super().__init__(e, graph, results, in_place)
+    def __init__(self, e: Elemental, rows: Rows, results: Sequence[Buffer], lanes: int):
+        super().__init__(e, rows, results)
+        graph = rows.graph
         self.lanes = lanes
         self.first: Index = 0  # row of the block
         self.lane: Index = 0
@@ -252,7 +280,7 @@ class AbreastRows(RowKernel):
             for x in self.inputs:
                 if x in self.blocks:
                     self.blocks[x].take(self.places[x], length)
-            for step in self.walks():
+            for step in self.plan.walks:
                 self._walk(step)
             if any(self.graph.roles[x] is Role.ROW for x in self.results):
                 with self._lanes():
@@ -328,7 +356,7 @@ class AbreastRows(RowKernel):
         b = self.b
         running = [Running(self, node, three=False) for node in step.reductions]
         state: list[list[State]] = []
-        numbers = self.numbers_of(step)
+        numbers = step.numbers
         with self._lanes():
             self._recall_rows()
             for x in numbers:
@@ -382,7 +410,7 @@ class AbreastRows(RowKernel):
             self.b.remember((x, self.place(x), True), load_element(self.b, self.numbers[x], x.dtype, self.lane))
 
     def _read(self, buffer: Buffer) -> Scalar:
-        known = buffer if buffer in self.blocks or buffer in self.stacks else self.written[buffer]
+        known = buffer if buffer in self.blocks or buffer in self.stacks else self.plan.written[buffer]
         if known in self.blocks:
             return self.blocks[known].read(self.at)
         return load_element(self.b, self.stacks[known], known.dtype, self.at)

@@ -18,17 +18,20 @@ from .builder import Builder, Index, Unroll, Value
 from .elemental import Elemental
 from .elements import flatten
 from .extremum import advance_three, close_three, extremum_of, open_three
+from .facts import Code
+from .form import Answer, Fits
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .long_sums import BLOCK, PartialSums, are_float_sums
 from .ranges import Steps, bounds
 from .row_graph import PASSED, Role, RowGraph, first_of
 from .sum_run import scaled_of
+from .view import Subject, View
 
-FEWEST, MOST = 1 << 9, BLOCK
+MINIMUM_ROW_ELEMENTS, MAXIMUM_ROW_ELEMENTS = 1 << 9, BLOCK
 """Elements of a row. Loops over fewer are faster if LLVM knows their length; sums of more are in several blocks."""
 
-UNIT = 64
+UNIT_ELEMENTS = 64
 """Rows whose length is a multiple of this have no loops for a rest."""
 
 LANES = 32  # partial sums of a row
@@ -37,7 +40,7 @@ LANES = 32  # partial sums of a row
 @dataclass(frozen=True, slots=True)
 class Softmax:
     """Of x − max x: exp / Σ exp, or with `log` itself − log Σ exp. scaled: x is multiplied by a number first. fetches:
-    what lies ahead is fetched. whole: rows are multiples of UNIT elements.
+    what lies ahead is fetched. whole: rows are multiples of UNIT_ELEMENTS elements.
     """
 
     log: bool
@@ -66,7 +69,7 @@ class Softmax:
         source, result, held, start, target, rows, count, *factor = parameters
         self._declare(b, len(parameters))
         f32 = b.types.f32
-        length = b.materialize(b.mul(count, UNIT)) if self.whole else count
+        length = b.materialize(b.mul(count, UNIT_ELEMENTS)) if self.whole else count
         sums = PartialSums(b, [1], [f32], lanes=LANES)
 
         def read(memory: Value, at: Index) -> Value:
@@ -135,25 +138,41 @@ class Softmax:
         b.functions[self.name].attributes["arg_attrs"] = ir.ArrayAttr.get(given)
 
 
-def emit_softmax(e: Elemental, graph: RowGraph, results: Sequence[Buffer], steps: Steps | None) -> bool:
-    """Emit a row kernel that is a softmax or log-softmax of an array in memory; False if it is none."""
-    b, length = e.b, graph.length
-    if len(results) != 1 or results[0].dtype is not DType.F32 or not FEWEST <= length <= MOST:
-        return False
-    found = None if b.strict or b.by_element else _softmax_of(first_of(results[0]), graph)
+@dataclass(frozen=True, slots=True)
+class SoftmaxRows:
+    """The rows of an array, multiplied by a number if there is a factor."""
+
+    graph: RowGraph
+    source: Buffer
+    factor: Buffer | None
+    helper: Softmax
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    """Of a softmax or log-softmax of an array in memory."""
+    graph, result, facts = subject.rows, subject.first, view.facts
+    if isinstance(graph, str) or graph.single:
+        return graph if isinstance(graph, str) else "a reduction is all that is computed"
+    if result.dtype is not DType.F32 or facts.strict or facts.by_element:
+        return "it is not of f32 on a host, whose sums need no order"
+    if not MINIMUM_ROW_ELEMENTS <= graph.length <= MAXIMUM_ROW_ELEMENTS:
+        return f"rows of {graph.length:,} elements, not {MINIMUM_ROW_ELEMENTS} to {MAXIMUM_ROW_ELEMENTS:,}"
+    found = _softmax_of(first_of(result), graph)
     if found is None:
-        return False
+        return "it is no softmax of an array in memory"
     source, factor, log = found
-    begin, end = (0, graph.count) if steps is None else bounds(b, steps, graph.count)
-    whole = length % UNIT == 0
-    helper = Softmax(log, factor is not None, bool(streams([source], source)), whole)
+    helper = Softmax(log, factor is not None, bool(streams([source], source)), graph.length % UNIT_ELEMENTS == 0)
+    return Fits(SoftmaxRows(graph, source, factor, helper), graph.takes(view.partition), Code(shares=True))
+
+
+def emit(e: Elemental, subject: Subject, rows: SoftmaxRows, steps: Steps | None) -> None:
+    b, length, result, factor = e.b, rows.graph.length, subject.first, rows.factor
+    begin, end = (0, rows.graph.count) if steps is None else bounds(b, steps, rows.graph.count)
     numbers = [] if factor is None else flatten(e.value(factor, tuple(0 for _ in factor.dims)))
     offset, f32 = b.mul(begin, length), b.types.f32
-    places = [b.pointer(e.pointers[x.argument], offset, f32) for x in (source, results[0])]
-    held = b.alloca(f32, length, 64)
-    call_helper(b, helper, [*places, held], [b.sub(end, begin), length // UNIT if whole else length, *numbers], 2)
-    b.shares = True
-    return True
+    places = [b.pointer(e.pointers[x.argument], offset, f32) for x in (rows.source, result)]
+    held, count = b.alloca(f32, length, 64), length // UNIT_ELEMENTS if rows.helper.whole else length
+    call_helper(b, rows.helper, [*places, held], [b.sub(end, begin), count, *numbers], 2)
 
 
 def _softmax_of(root: Buffer, graph: RowGraph) -> tuple[Buffer, Buffer | None, bool] | None:

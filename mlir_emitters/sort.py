@@ -18,6 +18,8 @@ from ..planning.allocation import POOL_ALIGNMENT
 from .builder import Index, Pointer, Unroll
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, parts, raw_type
+from .facts import Facts
+from .form import fewer, more
 from .graph import Buffer, Node, origin
 from .indexing import refuse
 from .ranges import Steps, outer_loops
@@ -67,17 +69,77 @@ def first_wanted(node: Node, result: Buffer) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How rows are sorted. keys: where the comparator compares them. digits: if they are sorted by these.
+class RowPlan:
+    """How rows are sorted. run: elements that are sorted by insertion; cut: whether results are parts of rows; starts:
+    the numbers of their first elements; lanes: of each operand in scratch memory. keys: of the comparator, and digits:
+    if rows are sorted by these.
 
     wanted: if candidates for so many first elements are; 0: all elements are. holder: the operand whose lanes in
     scratch memory have room for their keys.
     """
 
+    run: int
+    cut: bool
+    starts: tuple[int, ...]
+    lanes: tuple[int, ...]
     keys: Keys | None = None
     digits: Digits | None = None
     wanted: int = 0
     holder: int = 0
+
+    @staticmethod
+    def of(node: Node, results: Sequence[Buffer]) -> RowPlan:
+        """By insertion and merges."""
+        run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
+        (d,) = node.attributes["dimensions"]
+        length = node.inputs[0].dims[d]
+        cut = any(r.dims[d] != length for r in results)
+        none = length <= run and not cut
+        lanes = [0 if none else 1 if r.strides[d] == 1 and not cut else 2 for r in results]
+        return RowPlan(run, cut, tuple(first_wanted(node, origin(r)) for r in results), tuple(lanes))
+
+    def lane_bytes(self, results: Sequence[Buffer], length: int) -> list[int]:
+        """Where the lanes of each operand begin in scratch memory, and where all end."""
+        ends = [0]
+        for count, r in zip(self.lanes, results, strict=True):
+            ends.append(ends[-1] + count * lane_size(r, length))
+        return ends
+
+
+def lane_size(result: Buffer, length: int) -> int:
+    return -(-length * result.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
+
+
+def first_plan(facts: Facts, node: Node, results: Sequence[Buffer]) -> RowPlan | str:
+    """Of the first elements of rows, for which few are candidates."""
+    plan, (d,) = RowPlan.of(node, results), node.attributes["dimensions"]
+    keys, length = keys_of(node.bodies[0]), node.inputs[0].dims[d]
+    if keys is None or not plan.cut:
+        return "the comparator does not compare one key" if keys is None else "whole rows are wanted"
+    if facts.by_element:
+        return "a work item has no masks of candidates"
+    wanted = max(start + r.dims[d] for start, r in zip(plan.starts, results, strict=True))
+    if not is_selected(length, wanted):
+        return f"{wanted:,} of {length:,} elements are wanted, too many"
+    room = [n for n, r in enumerate(results) if 8 * r.dtype.bytes >= keys.bits]
+    return replace(plan, keys=keys, wanted=wanted, holder=room[0]) if room else "no operand's lane has room for keys"
+
+
+def radix_plan(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer]) -> RowPlan | str:
+    """By the digits of keys. scratch: bytes of scratch memory."""
+    plan, (d,) = RowPlan.of(node, results), node.attributes["dimensions"]
+    keys, length = keys_of(node.bodies[0]), node.inputs[0].dims[d]
+    if keys is None:
+        return "the comparator does not compare one key"
+    if facts.by_element and length < ALONE:
+        return fewer(length, "elements of a row", ALONE)
+    digits = digits_for(keys, length)
+    if digits is None:
+        return f"{length:,} elements of a row, too few for passes over {keys.bits} bits"
+    size = plan.lane_bytes(results, length)[-1] + digits.bytes
+    return (
+        replace(plan, keys=keys, digits=digits) if size <= scratch else more(size, "bytes of scratch memory", scratch)
+    )
 
 
 class RowSort(Runs):
@@ -86,15 +148,12 @@ class RowSort(Runs):
     If the result is strided or a part of each row, a second row in scratch memory takes the place of the result.
     """
 
-    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], starts: Sequence[int]):
-        run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
-        super().__init__(e, node, run, few=False)
-        self.results, self.starts = results, starts
+    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], plan: RowPlan):
+        super().__init__(e, node, plan.run, few=False)
+        self.results, self.plan = results, plan
         self.dimension = node.attributes["dimensions"][0]
         self.length = node.inputs[0].dims[self.dimension]
-        self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
-        self.plan = self.planned()
         self.counts: Pointer | None = None
 
     def emit(self, steps: Steps | None = None) -> None:
@@ -111,45 +170,15 @@ class RowSort(Runs):
             ]
             self.row(targets, spare)
 
-    def planned(self) -> Plan:
-        keys, alone = keys_of(self.node.bodies[0]), self.b.by_element
-        if keys is None or (alone and self.length < ALONE):
-            return Plan()
-        wanted = max(start + r.dims[self.dimension] for start, r in zip(self.starts, self.results, strict=True))
-        if self.cut and not alone and is_selected(self.length, wanted):
-            room = [n for n, r in enumerate(self.results) if 8 * r.dtype.bytes >= keys.bits]
-            if room:
-                return Plan(keys, None, wanted, room[0])
-        digits = digits_for(keys, self.length)
-        if digits is None or self.lane_bytes()[-1] + digits.bytes > self.e.scratch.size:
-            return Plan()
-        return Plan(keys, digits)
-
-    def lane_counts(self) -> list[int]:
-        """Lanes of each operand in scratch memory."""
-        if self.length <= self.run and not self.cut:
-            return [0] * len(self.results)
-        return [1 if r.strides[self.dimension] == 1 and not self.cut else 2 for r in self.results]
-
-    def lane_bytes(self) -> list[int]:
-        """Where the lanes of each operand begin in scratch memory, and where all end."""
-        ends = [0]
-        for count, r in zip(self.lane_counts(), self.results, strict=True):
-            ends.append(ends[-1] + count * self.lane_size(r))
-        return ends
-
-    def lane_size(self, result: Buffer) -> int:
-        return -(-self.length * result.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
-
     def spare(self) -> list[list[Lane]]:
         """The rows in scratch memory, by operand, one after the other. Counts of digits are behind them."""
-        places, b, digits = self.lane_bytes(), self.b, self.plan.digits
+        b, digits, places = self.b, self.plan.digits, self.plan.lane_bytes(self.results, self.length)
         if not places[-1]:
             return []
         base = self.e.scratch.take(b, places[-1] + (0 if digits is None else digits.bytes))
         lanes = []
         for r, start, end in zip(self.results, places, places[1:], strict=False):
-            starts = range(start, end, self.lane_size(r))
+            starts = range(start, end, lane_size(r, self.length))
             lanes.append([Lane(b.pointer(base, s, b.types.i8), 0, 1, r) for s in starts])
         self.counts = b.pointer(base, places[-1], b.types.i8)
         return lanes
@@ -179,7 +208,7 @@ class RowSort(Runs):
                 self.merge_in_pairs(first, second, passes)
             elif passes:
                 self.merge_passes(first, second, passes, self.length)
-        for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
+        for lane, target, lanes, start in zip(home, targets, spare, self.plan.starts, strict=True):
             if len(lanes) > 1:
                 self.copy(lane, target, start)
 
@@ -215,7 +244,6 @@ class RowSort(Runs):
             self.sort([self.carried(x) for x in home], [self.carried(x) for x in away], count)
         else:
             Few(self.e.rules, self.node, self.run, b.fma_hardware).call(b, home, away, count)
-        b.lean = True
 
     def radix(self, home: Sequence[Lane], away: Sequence[Lane], either: bool) -> list[Lane]:
         """Sort by digits; returns the lanes that hold the row. either: `away` will do as well as `home`."""

@@ -20,12 +20,14 @@ from ..planning.allocation import POOL_ALIGNMENT
 from .builder import Index, Pointer, Unroll, Value
 from .elemental import Elemental
 from .elements import Scalar, flatten, parts, raw_type, unflatten
+from .facts import Facts
+from .form import fewer, more
 from .graph import Buffer, Node
 from .ranges import Steps, neighbours, outer_loops, positions_of
 from .sort_counting import digits_for
 from .sort_keys import KEYED_FLOATS, Keys, keys_of
 
-ROWS = 8
+MINIMUM_ROWS = 8
 """Rows beside each other from which on they are sorted so: of fewer, half of the time is a call's, and there is more
 code to compile than for insertion. Measured, 8 rows of 8 take half of the time, and 2 as long.
 """
@@ -33,12 +35,12 @@ code to compile than for insertion. Measured, 8 rows of 8 take half of the time,
 VECTOR = 256
 """Bits of the vectors for which it is decided whether rows are sorted so."""
 
-LEAST_LANES = 4
+MINIMUM_LANES = 4
 
 WINDOW = 4
 """Most positions of a window."""
 
-LONGEST = 256
+MAXIMUM_POSITIONS = 256
 """Positions of a row at most: the scratch memory of longer ones has less for each."""
 
 REACH = 16
@@ -65,37 +67,45 @@ class Tile:
     alone: int
 
 
-def tile_for(e: Elemental, node: Node, results: Sequence[Buffer], steps: Steps | None) -> Tile | None:
-    """None if rows are sorted one after the other."""
-    b, keys = e.b, keys_of(node.bodies[0])
+def tile_for(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer], numbered: Sequence[int]) -> Tile | str:
+    """How rows are sorted side by side, or why they are sorted one after the other. scratch: bytes of scratch memory;
+    numbered: the dimensions that steps number.
+    """
+    keys = keys_of(node.bodies[0])
     dimension = node.attributes["dimensions"][0]
     length = node.inputs[0].dims[dimension]
-    if keys is None or b.by_element or length < 2:
-        return None
+    if keys is None:
+        return "the comparator does not compare one key"
+    if facts.by_element:
+        return "elements are not side by side"
+    if length < 2 or length > MAXIMUM_POSITIONS:
+        return f"{length} positions of a row, not 2 to {MAXIMUM_POSITIONS}"
     alone = operand_of(keys)
     sizes = [keys.bits // 8, *(x.dtype.bytes for k, x in enumerate(node.inputs) if k != alone)]
-    room = e.scratch.size // (sum(sizes) * length)
+    room = scratch // (sum(sizes) * length)
     # Whatever the processor and the steps: where rows are sorted in another way, NaNs may lie elsewhere.
     lanes, vectors = _lanes(sizes, VECTOR, room)
     dims, order = results[0].dims, [d for d in results[0].shape.minor_to_major if d != dimension]
-    few = max((dims[d] for d in order), default=1) < ROWS
-    if few or lanes < LEAST_LANES or length > LONGEST:
-        return None
-    if length * (1 + vectors) > REACH * lanes * passes_for(keys, length):
-        return None
-    lanes, vectors = _lanes(sizes, b.vector_bits, room)
-    outer = () if steps is None else steps.dimensions[:-1]
-    free = [d for d in order if d not in outer]
+    rows = max((dims[d] for d in order), default=1)
+    if rows < MINIMUM_ROWS:
+        return fewer(rows, "rows", MINIMUM_ROWS)
+    if lanes < MINIMUM_LANES:
+        return f"scratch memory has room for {room} rows side by side, fewer than {MINIMUM_LANES}"
+    work, most = length * (1 + vectors), REACH * lanes * passes_for(keys, length)
+    if work > most:
+        return more(work, "vectors, positions counted, for an element", most)
+    lanes, vectors = _lanes(sizes, facts.vector_bits, room)
+    free = [d for d in order if d not in numbered[:-1]]
     along = next((d for d in free if dims[d] >= 2 * lanes), max(free, key=lambda d: dims[d]))
-    if dims[along] < ROWS:
+    if dims[along] < MINIMUM_ROWS:
         along = -1
-    window = min(WINDOW, (32 if b.vector_bits >= 512 else 16) // vectors - 2)
+    window = min(WINDOW, (32 if facts.vector_bits >= 512 else 16) // vectors - 2)
     return Tile(keys, along, lanes, max(1, window), alone)
 
 
 def _lanes(sizes: Sequence[int], vector_bits: int, room: int) -> tuple[int, int]:
     """(Rows side by side, vectors of a position.) sizes: bytes of the key and of what lies beside it, of one row."""
-    lanes = max(LEAST_LANES, vector_bits // (8 * sizes[0]))
+    lanes = max(MINIMUM_LANES, vector_bits // (8 * sizes[0]))
     while lanes > room:
         lanes //= 2
     return lanes, sum(max(1, 8 * size * lanes // vector_bits) for size in sizes)

@@ -13,7 +13,7 @@ from .elemental import Elemental
 from .sort_keys import Keys
 from .sort_lanes import Lane, Source, read_all
 
-WIDE = 1 << 15
+WIDE_ELEMENTS = 1 << 15
 """Row length from which 32-bit keys have digits of WIDE_BITS: a pass less is worth counts that fill a cache."""
 
 WIDE_BITS = 11
@@ -21,7 +21,7 @@ WIDE_BITS = 11
 BITS = 8
 """Of other digits."""
 
-LEAST = 10
+MINIMUM_PASS_ELEMENTS = 10
 """Elements of a row for each pass from which passes are faster than merges: each pass adds up its counts."""
 
 
@@ -44,9 +44,9 @@ class Digits:
 
 def digits_for(keys: Keys, length: int) -> Digits | None:
     """How rows of this length are sorted by digits; None if they are merged."""
-    bits = WIDE_BITS if keys.bits == 32 and length >= WIDE else BITS
+    bits = WIDE_BITS if keys.bits == 32 and length >= WIDE_ELEMENTS else BITS
     digits = Digits(bits, -(-keys.bits // bits))
-    return digits if LEAST * digits.passes <= length < 1 << 31 else None  # counts have 32 bits
+    return digits if MINIMUM_PASS_ELEMENTS * digits.passes <= length < 1 << 31 else None  # counts have 32 bits
 
 
 class CountingSort:

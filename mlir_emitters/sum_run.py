@@ -15,11 +15,12 @@ from ..hlo.records import dataclass
 from .ahead import DISTANCE, LINE
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .elements import raw_type
+from .facts import Facts
 from .graph import Buffer, Node
 from .helper import call_helper, memory_types
 from .long_sums import BLOCK, LANES, SHORT, PartialSums
 
-FEWEST, SINGLE = 256, 64
+MINIMUM_RUN_ELEMENTS, MINIMUM_SINGLE_ELEMENTS = 256, 64
 """Elements from which on a function is called: of each row, and of the only one."""
 
 
@@ -86,7 +87,6 @@ class SumRun:
         """The memory of the sums."""
         result = b.alloca(raw_type(b.types, self.dtype), self.width, 64 if self.width > 1 else self.dtype.bytes)
         call_helper(b, self, [*arrays, result], [count, *numbers], len(arrays))
-        b.shares = True
         return result
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
@@ -175,9 +175,11 @@ class Addends:
     numbers: Sequence[Buffer] = ()
 
 
-def is_run(b: Builder, count: int, single: bool = False) -> bool:
+def is_run(facts: Facts, count: int, single: bool = False) -> bool:
     """Whether a function adds up rows of this length. single: there is one."""
-    return count >= (SINGLE if single else FEWEST) and not (b.strict or b.by_element)
+    return count >= (MINIMUM_SINGLE_ELEMENTS if single else MINIMUM_RUN_ELEMENTS) and not (
+        facts.strict or facts.by_element
+    )
 
 
 def addends_of(operand: Buffer, in_row: bool = False) -> Addends | None:

@@ -11,6 +11,7 @@ from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elements import ROUNDED
 from .extremum import extremum_of
+from .facts import Facts
 from .graph import Buffer, Node, reachable
 from .linear import is_linear
 
@@ -21,13 +22,13 @@ ABREAST = 16  # vectors of one loop; of more, most are in a loop over the row
 OPERATIONS = 4  # per element at most, of which each vector has code of its own
 
 
-def lanes_of(b: Builder, node: Node, sizes: Sequence[int], joins: bool, fetches: bool) -> int | None:
+def lanes_of(facts: Facts, node: Node, sizes: Sequence[int], joins: bool, fetches: bool) -> int | None:
     """The lanes of the vectors of a reduction's rows, if it gains by them. sizes: of its loops along memory; joins:
     whether they are fewer than its dimensions; fetches: whether what lies ahead is fetched.
     """
     operand, size = node.inputs[0], sizes[-1]
     dtype = operand.dtype
-    if size < SHORTEST or b.by_element or dtype.is_complex or not (_counts_twice(node) and _is_cheap(operand)):
+    if size < SHORTEST or facts.by_element or dtype.is_complex or not (_counts_twice(node) and _is_cheap(operand)):
         return None
     lanes = WIDEST // (4 if dtype in ROUNDED else dtype.bytes)
     lanes = min(lanes, 1 << (size.bit_length() - 1))

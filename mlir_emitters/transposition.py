@@ -15,30 +15,31 @@ from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
+from .facts import Facts
+from .form import Answer, Fits
 from .generic import emit_generic
 from .graph import Buffer
-from .loops import LEAST, Places, crossing_dimension
+from .loops import MINIMUM_TILED_SIDE, Places, are_whole_tiles, crossing_dimension
 from .ranges import Steps, bounds, open_steps
 from .regions import Box, over_boxes
 from .squares import LANE, square_turned, unpacked
+from .view import Subject, View
 
 LINE = 64  # bytes of a cache line
-BAND = 256  # rows of blocks that are finished before the next ones
+BAND_ROWS = 256  # rows of blocks that are finished before the next ones
 LINES = 8
 """Lines of a row of the result that follow each other: rows a power of two apart share places of the caches. Of
 non-temporal stores, which leave the caches, it is one, and two of halves.
 """
-STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
+STREAMED_BYTES = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
 OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
-LEAST_SIDE, MOST_SIDE = 8, 16
+MINIMUM_SIDE, MAXIMUM_SIDE = 8, 16
 """Of blocks; large ones spill."""
-LEAST_VECTOR = 32
+MINIMUM_VECTOR_BYTES = 32
 """Bytes of a side that is long enough in any case: by blocks of four, AVX2 takes half the time for 64-bit numbers."""
-LEAST_STREAMED = 4
+MINIMUM_STREAMED_SIDE = 4
 """Of blocks of results that are written with non-temporal stores, which are worth more."""
-SHORTEST = LEAST_SIDE
-"""Dimensions that may be a side of a block."""
 BY_LANES = 2
 """Bytes of elements up to which a block is as high as a lane has elements, and as wide as a vector: nothing crosses
 lanes then, and 512 bits are a whole line. In rows that are shorter than a lane, blocks are half as high and wide.
@@ -57,11 +58,11 @@ class Block:
 def block_for(size: int, width: int, vector_bits: int, least: int) -> Block | None:
     """The block of a result with rows of `width` elements of `size` bytes; None if it is lower than `least`."""
     if size <= BY_LANES:
-        height = side = LANE // size if width >= LANE // size else LEAST_SIDE
+        height = side = LANE // size if width >= LANE // size else MINIMUM_SIDE
         while 2 * side <= min(width, vector_bits // (8 * size)):
             side *= 2
     else:
-        height = side = min(MOST_SIDE, vector_bits // (8 * size))
+        height = side = min(MAXIMUM_SIDE, vector_bits // (8 * size))
     whole = max(LINE // size, side)
     return Block(height, side, whole if width >= whole else side) if height >= least else None
 
@@ -83,59 +84,74 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
     return buffer, places
 
 
-def _block_of(b: Builder, result: Buffer, crossing: tuple[int, int]) -> Block | None:
+def _block_of(facts: Facts, result: Buffer, crossing: tuple[int, int]) -> Block | None:
     """The block that fits into the two dimensions: of short ones that of half as long vectors."""
-    (slow, fast), dims = crossing, result.dims
-    untiled = min(dims[slow], dims[fast]) < LEAST  # what is no block is read across the order of memory
-    side = min(LEAST_SIDE, LEAST_VECTOR // result.dtype.bytes)
-    least = LEAST_STREAMED if untiled or result.shape.bytes >= STREAMED else side
-    fitting = (block_for(result.dtype.bytes, dims[fast], bits, least) for bits in (b.vector_bits, b.vector_bits // 2))
+    (slow, fast), dims, bits = crossing, result.dims, facts.vector_bits
+    untiled = min(dims[slow], dims[fast]) < MINIMUM_TILED_SIDE  # what is no block is read across the order of memory
+    side = min(MINIMUM_SIDE, MINIMUM_VECTOR_BYTES // result.dtype.bytes)
+    least = MINIMUM_STREAMED_SIDE if untiled or result.shape.bytes >= STREAMED_BYTES else side
+    fitting = (block_for(result.dtype.bytes, dims[fast], n, least) for n in (bits, bits // 2))
     return next((x for x in fitting if x is not None and dims[slow] >= x.height and dims[fast] >= x.width), None)
 
 
-def _numbers_blocks(partition: Partition, crossing: tuple[int, int], block: Block) -> bool:
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A transposition of `source` in blocks. sides: the dimensions of the result that they lie along, the slower first;
+    strides: of the source, along the result's dimensions; ends: of whole blocks along the sides.
+
+    inside: the dimension along which rows follow each other, if a block is as wide as a row; shifted: the last blocks
+    lie further back, over those before them; aligned: whole lines are written; streams: stores are non-temporal.
+    """
+
+    source: Buffer
+    block: Block
+    sides: tuple[int, int]
+    strides: tuple[int, ...]
+    ends: tuple[int, int]
+    inside: int | None
+    shifted: bool
+    aligned: bool
+    streams: bool
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    group = subject.results
+    bare, sides = pure_transposition(group), crossing_dimension(group, MINIMUM_SIDE)
+    if bare is None:
+        return "it is no transposition of one array"
+    if sides is None:
+        return f"both sides are not at least {MINIMUM_SIDE} elements"
+    block = _block_of(view.facts, group[0], sides)
+    if block is None:
+        return f"a block of {view.facts.vector_bits} bits is larger than the sides, or too low"
+    if group[0].argument == bare[0].argument:
+        return "the array is transposed in place"
+    cut = view.partition is not None and not _are_whole(view.partition, sides, block)
+    if cut and (crossing := crossing_dimension(group)) and are_whole_tiles(group[0], crossing, view.partition):
+        return f"steps would cut blocks of {block.height} rows, but no tiles"
+    # By element on several threads it takes longer than in blocks on one.
+    return Fits(_blocks_of(view, group[0], *bare, sides, block), not cut)
+
+
+def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bool:
     """Whether steps number no side of the blocks, or whole blocks along the slow one."""
-    if not set(partition.dimensions) & set(crossing):
+    if not set(partition.dimensions) & set(sides):
         return True
-    return partition.dimensions == crossing[:1] and partition.least % block.height == 0
+    return partition.dimensions == sides[:1] and partition.least % block.height == 0
 
 
-def blocks_take_steps(b: Builder, group: Sequence[Buffer], partition: Partition) -> bool:
-    """False for a pure transpose in blocks that some of the steps would cut: it takes longer by element on several
-    threads than in blocks on one.
-    """
-    sides = crossing_dimension(group, SHORTEST) if pure_transposition(group) is not None else None
-    block = _block_of(b, group[0], sides) if sides is not None else None
-    return sides is None or block is None or _numbers_blocks(partition, sides, block)
-
-
-def emit_blocks(
-    e: Elemental,
-    result: Buffer,
-    source: Buffer,
-    places: Places,
-    crossing: tuple[int, int],
-    steps: Steps | None = None,
-) -> bool:
-    """Transpose blocks through registers, and what they leave over element by element; of small arrays, blocks that
-    overlap leave nothing. False if vectors are too short, dimensions are shorter than a block, or steps number a side
-    of the blocks and are not whole ones.
-    """
-    b, dims, size = e.b, result.dims, result.dtype.bytes
-    slow, fast = crossing
-    block = _block_of(b, result, crossing)
-    if block is None or result.argument == source.argument:
-        return False
-    if steps is not None and not _numbers_blocks(steps.partition, crossing, block):
-        return False
-    apart = steps is None or steps.dimensions != crossing[:1]
+def _blocks_of(
+    view: View, result: Buffer, source: Buffer, places: Places, sides: tuple[int, int], block: Block
+) -> Blocks:
+    dims, size, (slow, fast) = result.dims, result.dtype.bytes, sides
+    apart = view.numbered != sides[:1]
     ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
-    strides = [0] * len(dims)  # of the source, along the result's dimensions
+    strides = [0] * len(dims)
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
-    inside = _follows_row(result, crossing, block, steps) if apart else None
-    shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
+    inside = _follows_row(result, sides, block, view.numbered) if apart else None
+    shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND_ROWS and ends != (dims[slow], dims[fast])
     aligned = (
         not shifted
         and block.line * size == LINE
@@ -143,24 +159,29 @@ def emit_blocks(
         and all(s % block.line == 0 for d, s in enumerate(result.strides) if d != fast)
     )
     few = block.width == block.line or block.height <= OPEN_LINES
-    streams = aligned and result.shape.bytes >= STREAMED and few
-    if inside is not None:
-        loops, offset_from, offset_to = _row_loops(b, result, strides, crossing, inside, block, steps)
-    elif shifted:
-        loops, offset_from, offset_to = _shifted_loops(b, result, strides, crossing, block, steps)
+    streams = aligned and result.shape.bytes >= STREAMED_BYTES and few
+    return Blocks(source, block, sides, tuple(strides), ends, inside, shifted, aligned, streams)
+
+
+def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:
+    """Transpose blocks through registers, and what they leave over element by element."""
+    b, result, block, (slow, fast) = e.b, subject.first, blocks.block, blocks.sides
+    if blocks.inside is not None:
+        loops, offset_from, offset_to = _row_loops(b, result, blocks, blocks.inside, steps)
+    elif blocks.shifted:
+        loops, offset_from, offset_to = _shifted_loops(b, result, blocks, steps)
     else:
-        loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, block, ends, streams, steps)
-    rows = _load_rows(e, source, offset_from, strides[fast], block)
-    if size <= BY_LANES:
+        loops, offset_from, offset_to = _block_loops(b, result, blocks, steps)
+    rows = _load_rows(e, blocks.source, offset_from, blocks.strides[fast], block)
+    if result.dtype.bytes <= BY_LANES:
         turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
     else:
-        turned = square_turned(b, rows, size)
-    _store_rows(e, result, turned, offset_to, result.strides[slow], aligned, streams)
+        turned = square_turned(b, rows, result.dtype.bytes)
+    _store_rows(e, result, turned, offset_to, result.strides[slow], blocks.aligned, blocks.streams)
     for loop in reversed(loops):
         b.close_loop(loop)
-    rest = [] if shifted else _rest(dims, crossing, ends)
+    rest = [] if blocks.shifted else _rest(result.dims, blocks.sides, blocks.ends)
     over_boxes(b, result, rest, lambda index: emit_generic(e, [result], index, Unroll.SCALAR), steps)
-    return True
 
 
 def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int]) -> list[Box]:
@@ -172,34 +193,26 @@ def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int])
     return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
 
 
-def _follows_row(result: Buffer, crossing: tuple[int, int], block: Block, steps: Steps | None) -> int | None:
+def _follows_row(result: Buffer, crossing: tuple[int, int], block: Block, numbered: Sequence[int]) -> int | None:
     """The dimension along which rows follow each other, if a block is as wide as a row and rows above each other are
     whole blocks.
     """
     (slow, fast), dims = crossing, result.dims
     if dims[fast] != block.width or block.width * result.dtype.bytes > LINE or dims[slow] % block.height:
         return None
-    numbered = () if steps is None else steps.dimensions
     others = (d for d in range(len(dims)) if d not in crossing and d not in numbered and dims[d] != 1)
     return next((d for d in others if result.strides[d] == dims[fast]), None)
 
 
 def _row_loops(
-    b: Builder,
-    result: Buffer,
-    strides: Sequence[int],
-    crossing: tuple[int, int],
-    inside: int,
-    block: Block,
-    steps: Steps | None,
+    b: Builder, result: Buffer, blocks: Blocks, inside: int, steps: Steps | None
 ) -> tuple[list[Loop], Index, Index]:
     """As `_block_loops`, of rows that are narrower than a line: those that complete it come next, before further blocks
     along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
-
-    inside: the dimension along which rows follow each other.
     """
-    loops, offsets = _outer_loops(b, result, strides, (*crossing, inside), steps)
-    for d, step in ((crossing[0], block.height), (inside, 1)):
+    sides, strides = blocks.sides, blocks.strides
+    loops, offsets = _outer_loops(b, result, strides, (*sides, inside), steps)
+    for d, step in ((sides[0], blocks.block.height), (inside, 1)):
         loops.append(b.open_loop(0, result.dims[d], step))
         for k, stride in enumerate((strides[d], result.strides[d])):
             offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
@@ -229,17 +242,10 @@ def _outer_loops(
     return loops, offsets
 
 
-def _shifted_loops(
-    b: Builder,
-    result: Buffer,
-    strides: Sequence[int],
-    crossing: tuple[int, int],
-    block: Block,
-    steps: Steps | None,
-) -> tuple[list[Loop], Index, Index]:
+def _shifted_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
     """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
-    slow, fast = crossing
-    loops, offsets = _outer_loops(b, result, strides, crossing, steps)
+    (slow, fast), block, strides = blocks.sides, blocks.block, blocks.strides
+    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
     for d in (fast, slow):
         size, side = result.dims[d], block.height if d == slow else block.width
         loops.append(b.open_loop(0, size, side))
@@ -251,23 +257,11 @@ def _shifted_loops(
     return loops, offsets[0], offsets[1]
 
 
-def _block_loops(
-    b: Builder,
-    result: Buffer,
-    strides: Sequence[int],
-    crossing: tuple[int, int],
-    block: Block,
-    ends: tuple[int, int],
-    streams: bool,
-    steps: Steps | None,
-) -> tuple[list[Loop], Index, Index]:
-    """Open loops over all blocks. Also returns the offsets of the current one in source and result.
-
-    ends: of the blocks along both dimensions. streams: whether stores are non-temporal.
-    """
-    slow, fast = crossing
+def _block_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
+    """Open loops over all blocks. Also returns the offsets of the current one in source and result."""
+    (slow, fast), block, strides, ends = blocks.sides, blocks.block, blocks.strides, blocks.ends
     dims = result.dims
-    loops, offsets = _outer_loops(b, result, strides, crossing, steps)
+    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
 
     def open_loop(d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
         loops.append(b.open_loop(lower, upper, step, unroll=unroll))
@@ -275,18 +269,18 @@ def _block_loops(
             offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
         return loops[-1].index
 
-    sided = steps if steps is not None and steps.dimensions == crossing[:1] else None
+    sided = steps if steps is not None and steps.dimensions == (slow,) else None
     lower, upper = bounds(b, sided, dims[slow])
     if ends[0] < dims[slow]:
         upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
-    band = min(BAND, ends[0])
+    band = min(BAND_ROWS, ends[0])
     whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
-    lines = block.line // block.width if streams else LINES
+    lines = block.line // block.width if blocks.streams else LINES
     piece = block.line * math.gcd(ends[1] // block.line, lines)
     open_loop(fast, 0, ends[1], piece)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
-    deep = _depth(result, block, streams)
+    deep = _depth(result, block, blocks.streams)
     if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
         deep = block.height
     open_loop(slow, 0, height, deep)

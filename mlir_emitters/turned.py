@@ -13,6 +13,7 @@ from .ahead import LINE
 from .builder import Index, Value
 from .elemental import Elemental, Indices
 from .elements import raw_type
+from .facts import Facts
 from .graph import Buffer
 from .index_arithmetic import Axis
 from .loops import BLOCK, Places, crossing_leaves, leaves
@@ -115,19 +116,38 @@ def lanes_of(vector_bits: int, leaf: Buffer) -> int:
     return min(BLOCK, vector_bits // (8 * leaf.dtype.bytes))
 
 
-def turned_for(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int]) -> Turned | None:
-    """Copies of what the tiles of results read across the order of memory; None if there is nothing, or it is copied
-    element by element.
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """What tiles copy: arrays, and how the result's dimensions run along theirs. ahead: as of Turned."""
+
+    turned: tuple[tuple[Buffer, Places], ...]
+    ahead: tuple[Buffer, ...]
+
+
+def turned_leaves(facts: Facts, group: Sequence[Buffer], crossing: tuple[int, int]) -> Leaves | None:
+    """What the tiles of results read across the order of memory; None if there is nothing, or it is copied element by
+    element.
     """
-    written, tiles = {result.argument for result in group}, {}
-    for leaf, runs in crossing_leaves(group, crossing):
-        if leaf.dtype.is_complex or leaf.dtype.bytes not in WIDE or leaf.argument in written:
-            continue
-        lanes = lanes_of(e.b.vector_bits, leaf)
-        if lanes >= LEAST_LANES and None not in runs:
-            element = raw_type(e.b.types, leaf.dtype)
-            tiles[leaf, runs] = e.b.alloca(element, BLOCK * BLOCK, lanes * leaf.dtype.bytes)
-    return Turned(e, group[0].dims, crossing, tiles, _ahead(group)) if tiles else None
+    written = {result.argument for result in group}
+    found = [
+        (leaf, runs)
+        for leaf, runs in crossing_leaves(group, crossing)
+        if not leaf.dtype.is_complex
+        and leaf.dtype.bytes in WIDE
+        and leaf.argument not in written
+        and lanes_of(facts.vector_bits, leaf) >= LEAST_LANES
+        and None not in runs
+    ]
+    return Leaves(tuple(found), tuple(_ahead(group))) if found else None
+
+
+def copies_of(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int], leaves: Leaves) -> Turned:
+    """Memory for the copies of a tile."""
+    b, tiles = e.b, {}
+    for leaf, runs in leaves.turned:
+        element, lanes = raw_type(b.types, leaf.dtype), lanes_of(b.vector_bits, leaf)
+        tiles[leaf, runs] = b.alloca(element, BLOCK * BLOCK, lanes * leaf.dtype.bytes)
+    return Turned(e, group[0].dims, crossing, tiles, leaves.ahead)
 
 
 def _ahead(group: Sequence[Buffer]) -> list[Buffer]:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .builder import Index
 from .elemental import Elemental, Indices, Linear
-from .graph import Buffer, Node
+from .form import Answer, Fits
+from .graph import Buffer
 from .loops import with_loops
 from .ranges import Steps
 from .shape import clamped_starts
+from .view import Subject, View
 
 
-def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]], steps: Steps | None = None) -> bool:
+def fits(view: View, subject: Subject) -> Answer:
+    """Never in steps: the update lies anywhere."""
+    return Fits(in_steps=False)
+
+
+def emit(e: Elemental, subject: Subject, _: None, steps: Steps | None) -> None:
     """Copy the operand unless it is updated in place, then write the update over it."""
-    if len(targets) != 1:  # the same array twice: the plain nest writes both
-        return False
-    b, result = e.b, targets[0][1]
-    target, update = node.inputs[:2]
+    b, result = e.b, subject.first
+    target, update = subject.node.inputs[:2]
     copy_unless_there(e, target, result)
-    starts = e.run(clamped_starts(e, node.inputs[2:], target.dims, update.dims))
+    starts = e.run(clamped_starts(e, subject.node.inputs[2:], target.dims, update.dims))
 
     def write(index: tuple[Index, ...]) -> None:
         place = tuple(b.add(i, s) for i, s in zip(index, starts, strict=True))
         e.store(result, place, e.value(update, index, raw=True))
 
     with_loops(b, update, write)
-    return True
 
 
 def copy_unless_there(e: Elemental, source: Buffer, result: Buffer, steps: Steps | None = None) -> None:

@@ -11,6 +11,7 @@ from mlir import ir
 from ..hlo.opcodes import Op
 from .builder import Builder, Pointer, Value
 from .elements import raw_type
+from .facts import Facts
 from .graph import Node
 
 LENGTHS, WIDEST = range(9, 16), 64
@@ -22,10 +23,10 @@ NARROWEST = 16
 """Bits of the integers: of bytes, LLVM adds up several rows faster."""
 
 
-def takes_words(b: Builder, node: Node, count: int) -> bool:
+def takes_words(facts: Facts, node: Node, count: int) -> bool:
     """Whether a reduction is a sum of integers whose rows have a length, `count`, that is added up so."""
     dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
-    if b.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
+    if facts.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
         return False
     whole = dtype.is_integer and dtype.bits >= NARROWEST and node.output.dtype is dtype
     few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)

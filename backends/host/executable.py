@@ -108,7 +108,7 @@ class HostExecutable(Executable):
         self._sites = _sites(code, handlers)
         notes = self._events is not None or self._checks is not None
         begins = self._sites is not None and self._sites.begins
-        self._checks_memory = checks_memory
+        self.checks_memory = checks_memory
         observed = red_zones or checks_memory or notes or begins or self.outside is not None
         branches = any(
             isinstance(thunk, ConditionalThunk) or (isinstance(thunk, WhileThunk) and thunk.trip_count is None)
@@ -252,7 +252,7 @@ class HostExecutable(Executable):
             from .red_zones import RedZones
 
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
-        elif (self._checks_memory or checked) and observer is None:
+        elif (self.checks_memory or checked) and observer is None:
             from .memory_checks import MemoryRun
 
             observer = MemoryRun(self._memory_checks, context.address)

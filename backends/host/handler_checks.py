@@ -45,9 +45,10 @@ def run_checked(executable: HostExecutable, inputs: Sequence[Any], limit: float 
     """Run once in a child process, between guard bytes. limit: seconds that a step may take.
 
     Raises what the run raises (CallError, RedZoneError, InputError), with its text, and HandlerError for a step that
-    crashes or hangs. This process is as before, whatever happens. executable: compiled with `red_zones=True`.
+    crashes or hangs. This process is as before, whatever happens. executable: compiled with `red_zones=True` or for the
+    checking mode.
     """
-    if not executable.has_red_zones:
+    if not (executable.has_red_zones or executable.checks_memory):
         raise InputError("no red zones to run between", remedy="compile it with CompileOptions(red_zones=True)")
     place = mmap.mmap(-1, mmap.PAGESIZE)
     receiver, sender = os.pipe()

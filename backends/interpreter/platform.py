@@ -6,7 +6,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.errors import TestbedError
 from ...hlo.ir import Module
 from ...hlo.verify.verifier import verify
-from ..base import CompileOptions, Compiler, EmitFor, InputError, Platform, made_once
+from ..base import BackendError, CompileOptions, Compiler, EmitFor, InputError, Platform, made_once
 from ..device import Capability
 from ..transfers import GenericTransferManager
 from .device import InterpreterStreamExecutor
@@ -24,7 +24,9 @@ class InterpreterCompiler(Compiler[Module]):
         return module
 
     def compile(self, program: Module, emit_for: EmitFor | None, options: CompileOptions) -> InterpreterExecutable:
-        """Wrap the module. `emit_for` is not used: the evaluator runs every opcode."""
+        """Wrap the module. `emit_for` is not used: the evaluator runs every opcode. Raises BackendError for checks."""
+        if options.debug:
+            raise BackendError(f"platform {self.platform_name} has no checks in programs", remedy="use the host")
         return InterpreterExecutable(program, options.devices)
 
     def load_executable(self, data: bytes, key: bytes | None = None) -> InterpreterExecutable:

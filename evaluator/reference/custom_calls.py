@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ...hlo.conventions import ANNOTATIONS, CALL_REMEDIES
+from ...hlo.conventions import ANNOTATIONS, CALL_REMEDIES, SINKS
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
 from ...hlo.library.handlers import CALLS
@@ -20,6 +20,11 @@ CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
 def first_operand(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
     """An annotation: returns the operands unchanged."""
     return operands[0] if len(operands) == 1 else tuple(operands)
+
+
+def nothing(_instruction: Instruction, _operands: Sequence[Value], _context: Context) -> Value:
+    """A sink: an empty tuple."""
+    return ()
 
 
 def pad_to_static(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
@@ -40,6 +45,7 @@ TARGETS: dict[str, CustomCall] = {
     "PadToStatic": pad_to_static,
     "SliceToDynamic": slice_to_dynamic,
     **dict.fromkeys(ANNOTATIONS, first_operand),
+    **dict.fromkeys(SINKS, nothing),
     "TopK": sorting.topk_call,
     **dynamic_windows.TARGETS,
     **lapack.TARGETS,

@@ -83,8 +83,9 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
     length = math.prod(arrays[0].shape[d] for d in dims)
     ufunc = narrow_ufunc(region) if count == 1 and length > NARROW_LIMIT else None
     if ufunc is not None and region.root.shape.dtype.is_float:  # compute in f64 and round once
-        x, init = arrays[0].astype(np.float64), inits[0].astype(np.float64)
-        result = ufunc(init, ufunc.reduce(x, axis=tuple(dims)))
+        once, times = _once(arrays[0], tuple(dims))
+        x, init = once.astype(np.float64), inits[0].astype(np.float64)
+        result = ufunc(init, _repeated(ufunc, ufunc.reduce(x, axis=tuple(dims)), times))
         return _signed_zeros(ufunc, result, init, x, tuple(dims)).astype(arrays[0].dtype)
     kept = [d for d in range(arrays[0].ndim) if d not in dims]
     rest = tuple(arrays[0].shape[d] for d in kept)
@@ -101,6 +102,8 @@ def _reduce_ufunc(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
         return _reduce_float(ufunc, x, init, dims)
     if x.size == 0:
         return _empty(x, init, dims)
+    if ufunc in (np.maximum, np.minimum):
+        x, _ = _once(x, dims)
     return _signed_zeros(ufunc, ufunc(init, ufunc.reduce(x, axis=dims, dtype=x.dtype)), init, x, dims)
 
 
@@ -126,14 +129,29 @@ def _reduce_float(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
         return _empty(x, init, dims)
     length = math.prod(x.shape[d] for d in dims)
     kept = [d for d in range(x.ndim) if d not in dims]
-    stacked = x.transpose(*dims, *kept).reshape(length, *[x.shape[d] for d in kept])
     if length <= (NARROW_LIMIT if x.dtype == np.float16 else SEQUENTIAL_LIMIT):
+        stacked = x.transpose(*dims, *kept).reshape(length, *[x.shape[d] for d in kept])
         # accumulate adds the elements in order; reduce does not
         return ufunc.accumulate(np.concatenate([np.broadcast_to(init, (1, *stacked.shape[1:])), stacked]), axis=0)[-1]
     wide = {"f": np.float64, "c": np.complex128}[x.dtype.kind]
+    once, times = _once(x, dims)
     # Along contiguous memory NumPy adds pairs of sums, along any other axis one term after the other.
-    terms = np.ascontiguousarray(np.moveaxis(stacked, 0, -1), wide)
-    return ufunc(init.astype(wide), ufunc.reduce(terms, axis=-1)).astype(x.dtype)
+    terms = np.ascontiguousarray(once.transpose(*kept, *dims).reshape(*[x.shape[d] for d in kept], -1), wide)
+    return ufunc(init.astype(wide), _repeated(ufunc, ufunc.reduce(terms, axis=-1), times)).astype(x.dtype)
+
+
+def _once(x: Array, dims: tuple[int, ...]) -> tuple[Array, int]:
+    """(x without what repeats along `dims`, how often it repeats): a broadcast may have more elements than memory."""
+    repeats = [d in dims and stride == 0 for d, stride in enumerate(x.strides)]
+    times = math.prod(n for n, again in zip(x.shape, repeats, strict=True) if again)
+    return x[tuple(slice(0, 1) if again else slice(None) for again in repeats)], times
+
+
+def _repeated(ufunc: np.ufunc, result: Array, times: int) -> Array:
+    """What a fold of some terms becomes if each is there `times` times."""
+    if times == 1 or ufunc not in (np.add, np.multiply):
+        return result
+    return result * times if ufunc is np.add else result**times
 
 
 def fold(region: Computation, stacked: Sequence[Array], inits: Sequence[Array], context: Context) -> list[Array]:

@@ -41,7 +41,7 @@ def verify_instruction(i: Instruction) -> None:
     for _, leaf in i.shape.leaves():
         if leaf.rank > MOST_DIMENSIONS:
             broken(i, "SIZE1", f"has {leaf.rank} dimensions, {MOST_DIMENSIONS} at most are possible", "reshape it")
-        if prod(d for d in leaf.dims if d > 0) * leaf.dtype.bytes > MOST_BYTES and leaf.is_array:
+        if leaf.is_array and prod(d for d in leaf.dims if d > 0) * leaf.dtype.bytes > MOST_BYTES:
             broken(i, "SIZE1", f"{leaf.without_layout()} is too large to be addressed", "use smaller dimensions")
         if leaf.layout is not None and leaf.is_array and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):
             broken(i, "LAYOUT1", f"layout of {leaf} does not order its {leaf.rank} dimensions")

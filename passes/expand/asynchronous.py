@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ...hlo.conventions import ANNOTATIONS, LEAF
+from ...hlo.conventions import ANNOTATIONS, LEAF, SINKS
 from ...hlo.devices import ONE_DEVICE, Devices
 from ...hlo.dtypes import DType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...hlo.replica_groups import listed_groups, mode_of
-from ...hlo.shapes import Shape, array
+from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, Rewrite
 from ..expansion import Where, expand_ops
 from .calls import flattened, leaf_of
@@ -191,10 +191,13 @@ def outfeed(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def annotation(i: Instruction, b: Builder) -> Instruction | None:
-    """Remove an annotation even if it is marked as a side effect: there is no partitioner here to read it.
+    """Remove an annotation even if it is marked as a side effect: there is no partitioner here to read it. So a sink,
+    whose operand nobody sees.
 
     Of any other custom call, the operands that are tuples become their leaves.
     """
+    if i.attributes["custom_call_target"] in SINKS and i.shape == tuple_shape():
+        return b.op(Op.TUPLE, i.shape)
     if i.attributes["custom_call_target"] not in ANNOTATIONS or len(i.operands) != 1:
         return flattened(i, b)
     if _sizes(i.shape) != _sizes(i.operands[0].shape):

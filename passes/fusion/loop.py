@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ...hlo.analysis.kernel_forms import CHAINED, MOST_OPERANDS, MOST_TOKENS
+from ...hlo.analysis.overwrites import NO_READERS, Readers
 from ...hlo.analysis.windows import running
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import changes_elements, is_alias
@@ -31,6 +32,7 @@ from .cost import (
 )
 from .epilogue import PRODUCTS, takes_product
 from .orders import LARGE_TRANSPOSE, fastest, mixes_orders
+from .reading_order import ReadingOrder, order_of_reads
 from .sorts import cut_sorts, parts_of_sorts
 
 MOVEMENT = frozenset(
@@ -77,20 +79,28 @@ STACKED = 4
 def fuse(module: Module) -> Module:
     """Form loop fusions in every computation that the host program runs; existing fusions are kept."""
     names = Names.of(module)
-    fused = rebuild(
-        module, lambda c: cut_sorts(build_fusions(c, plan_fusions(c), names), names), control_computations(module)
-    )
+    reads = order_of_reads(module, lambda maker: maker.opcode in PRODUCERS)  # what a kernel may compute again is kept
+
+    def change(computation: Computation) -> Computation:
+        clusters = plan_fusions(computation, reads(computation))
+        return cut_sorts(build_fusions(computation, clusters, names), names)
+
+    fused = rebuild(module, change, control_computations(module))
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
 
 
-def plan_fusions(computation: Computation) -> dict[Instruction, Cluster]:
-    """The cluster of each instruction that is stored and may have fused producers."""
-    return _Planner(computation).run()
+def plan_fusions(computation: Computation, readers: Readers = NO_READERS) -> dict[Instruction, Cluster]:
+    """The cluster of each instruction that is stored and may have fused producers.
+
+    readers: the ops that have to come before what overwrites their operand.
+    """
+    return _Planner(computation, readers).run()
 
 
 class _Planner:
-    def __init__(self, computation: Computation):
+    def __init__(self, computation: Computation, readers: Readers):
         self.computation = computation
+        self.reading = ReadingOrder(computation, readers, PRODUCERS)
         self.users = computation.users
         self.clusters: dict[Instruction, Cluster] = {}  # by root
         self.homes: dict[Instruction, list[Cluster]] = {}  # the clusters that an instruction is a member of
@@ -202,12 +212,12 @@ class _Planner:
         return False
 
     def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
+        if not self.reading.allows(cluster.root, i):
+            return False
         grows = len(tokens) if code_size(i) else 0
         if len(tokens) > MOST_TOKENS or (grows and cluster.code + grows > MOST_CODE):
             return False
         if cluster.root.opcode in (Op.REDUCE, Op.REDUCE_WINDOW) and mixes_orders(i):
-            return False
-        if _hinders_update(cluster.root, i):
             return False
         joined = [m for m in cluster.members if m.opcode is Op.CONCATENATE] if self._chooses(i) else []
         if joined and not (_is_small_stack(i) and all(self._indexes(m) for m in joined)):
@@ -281,27 +291,6 @@ def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
         return True
     alone = len(starts) == 1 and producer.opcode in ELEMENTWISE
     return producer not in starts or alone or _trivial(producer)
-
-
-def _hinders_update(root: Instruction, i: Instruction) -> bool:
-    """Whether `i` reads elements that an update writes, at other places: the whole array is copied before the update
-    then, which costs more than storing `i`, if that is small beside it (planning/inplace.py).
-    """
-    if root.opcode not in (Op.DYNAMIC_UPDATE_SLICE, Op.SCATTER):
-        return False
-    count = len(root.operands) // 2 if root.opcode is Op.SCATTER else 1
-    read = [o for o in map(_storage, root.operands[:count]) if o in map(_storage, i.operands)]
-    if not any(2 * i.shape.size <= o.shape.size for o in read):
-        return False
-    in_place = i.opcode is Op.DYNAMIC_SLICE and root.opcode is Op.DYNAMIC_UPDATE_SLICE and i.operands[0] in read
-    return not (in_place and i.operands[1:] == root.operands[2:] and i.shape.dims == root.operands[1].shape.dims)
-
-
-def _storage(i: Instruction) -> Instruction:
-    """The value whose memory this one names."""
-    while is_alias(i) and i.operands:
-        i = i.operands[0]
-    return i
 
 
 def _is_free(i: Instruction) -> bool:

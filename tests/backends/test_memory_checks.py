@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from ... import ffi
-from ...backends.base import CompileOptions, Emitter, MemoryFault
+from ...backends.base import BackendError, CompileOptions, Emitter, MemoryFault
 from ...backends.host.compiler import HostCompiler
 from ...backends.host.memory_areas import FIRST, SECOND, junk_of
 from ...backends.host.memory_blame import MemoryCheckError
 from ...backends.host.red_zones import RedZoneError
+from ...backends.registry import platform
 from ...cli.main import main
 from ...codegen.options import EmittedModule
 from ...evaluator.evaluator import evaluate
@@ -19,6 +20,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...migration import Flags, compile_module
+from ...migration.checked import run_plain
 from ...thunks.kinds import KernelThunk, SequentialThunk
 from ..support.corpus import SMALL
 from ..support.hlo_corpus import each
@@ -353,6 +355,25 @@ def test_a_fault_is_named_by_the_commands(tmp_path, capsys):
         assert main(["diff", str(file), "--seed", "1", "--debug", "memory", *stacks]) == 1
     out = " ".join(capsys.readouterr().out.split())
     assert "legacy stopped by the checks" in out and "suspect legacy, stopped by the checks of memory" in out
+
+
+def test_a_kernel_that_ends_its_process_is_named_where_llvm_did_not_optimise_it():
+    compiler = HostCompiler()
+    stack = emitter("""
+  %nowhere = inttoptr i64 8 to ptr
+  %y = load volatile float, ptr %nowhere
+  %keep = icmp ule i64 %i, 9""")
+    plan = compiler.run_hlo_passes(parse_module(TEXT), CHECKED)
+    executable = compiler.compile(plan, lambda request: stack, CHECKED)
+    with pytest.raises(MemoryFault, match=r"the kernel of negated: ended its process \(SIGSEGV\)"):
+        run_plain(executable, [X])
+
+
+def test_platforms_without_kernels_of_ours_refuse_it():
+    compiler = platform("interpreter").compiler()
+    module = compiler.run_hlo_passes(parse_module(TEXT), CHECKED)
+    with pytest.raises(BackendError, match=r"platform interpreter has no checks in programs \(use the host\)"):
+        compiler.compile(module, None, CHECKED)
 
 
 def test_errors_have_one_class():

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from ...cli.main import main
+from ...differential.planted.fault import planted
+from ...differential.planted.table import FAULTS
 from ...hlo.ir import Computation, Module
 from ...hlo.opcodes import Op
 from ...migration.ledger import Hold, judge, move, new_ledger
@@ -143,6 +145,17 @@ def runs(command, add, folder):
     }[command]
 
 
+def checks_of_memory(folder, capsys):
+    """The document of a run that the checking mode ended: a fault has to be planted."""
+    fault = FAULTS["legacy-reverse-from-before"]
+    (folder / "reverse.hlo").write_text(fault.text)
+    arguments = ["run", str(folder / "reverse.hlo"), "--emitters", "legacy", "--debug", "memory", "--json"]
+    with planted(fault):
+        found = document(arguments, capsys, 1)
+    assert found["programs"][0].pop("iterations") == []
+    return found
+
+
 @pytest.mark.parametrize(
     "command", ["run", "diff", "bench", "ab", "show", "opt", "exec", "inspect", "import", "platforms", "toggles"]
 )
@@ -154,6 +167,8 @@ def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     for arguments, status in runs(command, add, tmp_path):
         capsys.readouterr()
         found |= keys_of(document([*arguments, "--json"], capsys, status))
+    if command == "run":
+        found |= keys_of(checks_of_memory(tmp_path, capsys))
     empty = "programs[].stacks[].kernels", "programs[].stacks[].compile_stages"
     lists = *empty, *(f"programs[].iterations[].comparisons{end}" for end in ("", "[].worst"))
     assert found - set(lists) == head | programs | page[command]  # these are empty here and there

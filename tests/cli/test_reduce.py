@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -44,8 +43,9 @@ def test_an_interrupt_leaves_the_best_so_far(faulty, monkeypatch, capsys):
     def stop(progress):
         if progress.kept == 2:
             raise KeyboardInterrupt
+        return ""
 
-    monkeypatch.setattr(command, "_shown", lambda: nullcontext(stop))
+    monkeypatch.setattr(command, "_line", stop)
     assert main(["reduce", "m.hlo", "--jobs", "1", "--seconds", "600"]) == 130
     assert "it may become smaller" in capsys.readouterr().out
     assert read_finding(faulty / "m.hlo.reduced").blamed == ("legacy",)

@@ -30,7 +30,7 @@ def run(tmp_path, capsys):
 
 
 def test_the_kinds_of_checks_are_those_of_the_options():
-    assert KINDS == tuple(DebugKind) == tuple(CHECKS)
+    assert KINDS == tuple(DebugKind) == (*CHECKS, "memory")  # which no thunks do
 
 
 GOOD, BAD = "{{1,2,3},{4,5,6}}", "{{1,2,3},{4,-5,6}}"

@@ -97,6 +97,8 @@ def structures():
     yield "ARITY1", module_of(p, minus.replace(operands=(p, p)))
     yield "ATTR1", module_of(p, Instruction(Op.TRANSPOSE, "t", p.shape, (p,)))
     yield "LAYOUT1", module_of(parameter(shape=replace(p.shape, layout=Layout((1,)))))
+    yield "SIZE1", module_of(parameter(shape=array(DType.F32, *[1] * 65)))
+    yield "SIZE1", module_of(parameter(shape=array(DType.F32, 1 << 31, 1 << 31, 0)))
     yield "REDUCE3", module_of(p, Instruction(Op.REDUCE, "r", p.shape, (p, p), {"dimensions": (), "to_apply": "add"}))
     constant = parse_module("ENTRY e { ROOT c = f32[] constant(1) }").entry.root
     yield "SHAPE1", module_of(constant.replace(shape=array(DType.F32, 3)))

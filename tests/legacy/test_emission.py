@@ -202,9 +202,11 @@ def test_no_opcode_has_two_rules():
 
 
 def test_each_root_that_is_whole_has_its_loops():
-    from ...legacy import kernel, leaf
+    from ...legacy import leaf, whole
 
-    assert kernel._WHOLE.keys() == leaf.WHOLE.keys()
+    families = {Op.REDUCE_WINDOW: "window", Op.SCATTER: "scatter", Op.SORT: "sort"}
+    assert families.keys() == leaf.WHOLE.keys()
+    assert set(families.values()) == {form.name.partition("/")[0] for form in whole.FORMS}
 
 
 def test_strict_mode_flushes_nothing():
