@@ -77,10 +77,11 @@ def _measured(version: XlaVersion, emitters: str, found: Replay) -> dict[str, Me
 
 def _print(found: Replay) -> None:
     from ..benchmarks.tables import left
+    from ..differential.replay.gate import kinds
 
     faults = {version: found.faults(version) for version in found.measured}
     rows = [
-        (p.name, p.report or "-", *("; ".join(faults[v].get(p.name, [])) or "right" for v in faults))
+        (p.name, p.report or "-", *("/".join(kinds(faults[v].get(p.name, []))) or "right" for v in faults))
         for p in found.suite
     ]
     say(table([left("program"), left("report"), *map(left, faults)], rows))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -228,7 +229,9 @@ def _compile(
         flags = left
     seconds = folder / "seconds.json"
     if done.returncode or not seconds.is_file():
-        raise XlaRefused(f"jaxlib {version.version}: {reason_of_death(done.stderr) or 'no reason given'}")
+        ended = signal.Signals(-done.returncode).name if done.returncode < 0 else ""
+        why = ": ".join(filter(None, (ended, reason_of_death(done.stderr)))) or "no reason given"
+        raise XlaRefused(f"jaxlib {version.version}: {why}")
     return tuple(json.loads(seconds.read_text(encoding="ascii")))
 
 

@@ -12,8 +12,8 @@ from .suite import SUITE, Look, Replayed
 
 @dataclass(frozen=True)
 class Move:
-    """From a version to the next. brings: a phrase for each fault that the old one lacks; keeps: for wrong results and
-    refusals that both have, which no version may have; mends: programs that were at fault.
+    """From a version to the next. brings: a phrase for each fault that the old one lacks; keeps: programs with
+    wrong results or refusals in both, which no version may have; mends: programs that were at fault.
     """
 
     old: str
@@ -48,17 +48,22 @@ class Replay:
     def _move(self, old: str, new: str) -> Move:
         before, after = self.faults(old), self.faults(new)
         brings = {name: said[0] for name, said in after.items() if name not in before}
-        keeps = {name: said[0] for name, said in after.items() if name in before and not _is_cost(said)}
+        keeps = [name for name, said in after.items() if name in before and not COSTS.issuperset(kinds(said))]
         for program in self.suite:
             if program.look is Look.SPEED and program.name not in after:
                 said = slower(program, *(self.measured[v].get(program.name, Measured()) for v in (old, new)))
                 brings |= {program.name: said} if said else {}
         mends = tuple(name for name in before if name not in after)
-        return Move(old, new, _phrases(brings), _phrases(keeps), mends)
+        return Move(old, new, _phrases(brings), tuple(keeps), mends)
 
 
-def _is_cost(said: Sequence[str]) -> bool:
-    return all(phrase.startswith(("cost", "compiling")) for phrase in said)
+COSTS = frozenset({"cost", "compiling", "speed"})
+"""Kinds of faults that a version may keep: a move does not make them worse."""
+
+
+def kinds(said: Sequence[str]) -> list[str]:
+    """The kind of each phrase: its first word."""
+    return [phrase.partition(":")[0] for phrase in said]
 
 
 def _phrases(found: Mapping[str, str]) -> tuple[str, ...]:

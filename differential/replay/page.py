@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .gate import Replay, sentence
-from .suite import Replayed
+from .suite import Look, Replayed
 
 
 def page(found: Replay, emitters: str) -> str:
@@ -32,11 +32,13 @@ def page(found: Replay, emitters: str) -> str:
 
 
 def _cell(program: Replayed, found: Replay, version: str, said: Sequence[str]) -> str:
-    """The faults, in bold, else the time of the longer run."""
+    """The faults, in bold, else the time of the longer run, or of compiling the larger program."""
     if said:
         return f"**{'; '.join(said)}**"
     costs = found.measured[version][program.name].costs
-    return f"right, {costs[-1].run * 1e3:.3g} ms" if costs else "right"
+    if not costs:
+        return "right"
+    return f"{costs[-1].compile:.2g} s" if program.look is Look.COMPILE else f"{costs[-1].run * 1e3:.3g} ms"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -69,18 +69,29 @@ def _dims(dims: Sequence[int]) -> str:
 
 
 def thin_sums(n: int) -> str:
-    """Sums over several sets of dimensions of arrays of rank 7 and 8 that have dimensions of one element."""
-    seven, eight = (1, n, 1, 3, 1, 4, 1), (1, 2, 1, n, 1, 3, 1, 2)
-    lines = [f"a = f32[{_dims(seven)}] parameter(0)", f"b = f32[{_dims(eight)}] parameter(1)", "z = f32[] constant(0)"]
-    names = []
-    for source, dims in (("a", seven), ("b", eight)):
-        for number, gone in enumerate(((0, 2, 4), (1, 3), (2, 3, 5, 6), tuple(range(1, len(dims))))):
-            kept = [d for place, d in enumerate(dims) if place not in gone]
-            name = f"{source}{number}"
-            how = f"dimensions={{{_dims(gone)}}}, to_apply=add"
-            lines.append(f"{name} = f32[{_dims(kept)}] reduce({source}, z), {how}")
-            names.append(name)
-    return module("thin_sums", [*lines, f"ROOT r = tuple({', '.join(names)})"], _add("f32"))
+    """Sums of products of rank 7 with a dimension of one element that is kept, and of rank 8 of what is repeated."""
+    seven, eight = (3, 1, 2, n, 8, 8, 8), (5, 4, n, 3, 3, 3, 3, 3)
+    return module(
+        "thin_sums",
+        [
+            f"a = f32[{_dims(seven)}] parameter(0)",
+            f"b = f32[{_dims(seven)}] parameter(1)",
+            f"o = f32[{_dims(eight[:3])}] parameter(2)",
+            f"w = f32[{_dims(eight)}] parameter(3)",
+            "z = f32[] constant(0)",
+            f"p = f32[{_dims(seven)}] multiply(a, b)",
+            "s = f32[3,1,2,8,8,8] reduce(p, z), dimensions={3}, to_apply=add",
+            f"v = f32[{_dims(eight)}] broadcast(o), dimensions={{0,1,2}}",
+            f"q = f32[{_dims(eight)}] multiply(v, w)",
+            "t = f32[5,4,3,3,3,3,3] reduce(q, z), dimensions={2}, to_apply=add",
+            "l = f32[] constant(1e-3)",
+            "k = f32[5,4,3,3,3,3,3] broadcast(l), dimensions={}",
+            "u = f32[5,4,3,3,3,3,3] maximum(t, k)",
+            "g = f32[5,4,3,3,3,3,3] log(u)",
+            "ROOT r = tuple(s, g)",
+        ],
+        _add("f32"),
+    )
 
 
 def running_sum(n: int) -> str:
@@ -246,19 +257,23 @@ def undone(t: str, n: int) -> str:
 
 # -- ranks ------------------------------------------------------------------------------------------------------------
 def high_rank(rank: int) -> str:
-    """An array with many dimensions of two elements: turned, added to itself, and summed over half of them."""
-    dims, order = _dims([2] * rank), _dims(list(range(rank))[::-1])
-    gone = list(range(0, rank, 2))
+    """A contraction of two tensors with many dimensions of two elements, as repeated factors of a product that is
+    summed over every other dimension, beside a turned copy of one of them.
+    """
+    dims, every = _dims([2] * rank), list(range(rank))
+    half, gone = rank // 2, every[::2]
     kept = _dims([2] * (rank - len(gone)))
     return module(
         "high_rank",
         [
-            f"x = f32[{dims}] parameter(0)",
+            f"x = f32[{_dims([2] * half)}] parameter(0)",
+            f"y = f32[{dims}] parameter(1)",
             "z = f32[] constant(0)",
-            f"t = f32[{dims}] transpose(x), dimensions={{{order}}}",
-            f"s = f32[{dims}] add(x, t)",
-            f"r = f32[{dims}] reverse(s), dimensions={{0,{rank - 1}}}",
-            f"ROOT q = f32[{kept}] reduce(r, z), dimensions={{{_dims(gone)}}}, to_apply=add",
+            f"t = f32[{dims}] transpose(y), dimensions={{{_dims(every[::-1])}}}",
+            f"v = f32[{dims}] broadcast(x), dimensions={{{_dims(every[1 : 2 * half : 2])}}}",
+            f"m = f32[{dims}] multiply(v, t)",
+            f"s = f32[{dims}] add(m, y)",
+            f"ROOT q = f32[{kept}] reduce(s, z), dimensions={{{_dims(gone)}}}, to_apply=add",
         ],
         _add("f32"),
     )
