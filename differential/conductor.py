@@ -18,6 +18,7 @@ from ..hlo.ir import Module
 from ..migration.platforms import keeps_subnormals
 from ..migration.stacks import Prepared, Run, run_prepared
 from .bounds import Bound, Tolerance
+from .doubts import doubted_stacks
 from .permitted import Permitted
 from .verdict import Verdict, judge
 
@@ -70,9 +71,10 @@ def judged(
     bounds: Sequence[Bound | Tolerance],
     budget: float,
     stacks: Iterable[str],
+    xla_flags: str | None = None,
 ) -> Verdict:
     """The verdict on two results or more. budget: seconds to find out what else the float rules permit; stacks: those
-    whose results are among them.
+    whose results are among them; xla_flags: of the stack xla, whose word may be doubted (doubts.py).
     """
     permitted = Permitted(module, inputs, budget=budget, subnormals=any(map(keeps_subnormals, stacks)))
-    return judge(results, bounds, permitted)
+    return judge(results, bounds, permitted, doubted_stacks(module, results, xla_flags))

@@ -21,13 +21,13 @@ RIGHT, WRONG = [np.float32([1, 2])], [np.float32([1, 3])]
         (
             {"evaluator": WRONG, "legacy": RIGHT, "mlir": RIGHT},
             False,
-            "evaluator differs from legacy, mlir; legacy and mlir share much, and count as one",
+            "evaluator differs from legacy, mlir; legacy and mlir share much, and count as one: testbed bisect",
         ),
         ({"evaluator": RIGHT, "legacy": WRONG}, False, "legacy differs from evaluator: testbed bisect"),
         (
             {"legacy": RIGHT, "mlir": RIGHT, "a": WRONG, "b": WRONG + WRONG},
             False,
-            "a, b differ from legacy, mlir; legacy and mlir share much, and count as one",
+            "a, b differ from legacy, mlir; legacy and mlir share much, and count as one: testbed bisect",
         ),
         ({"evaluator": RIGHT, "legacy": []}, False, "legacy differs from evaluator: testbed bisect"),
     ],
