@@ -1,5 +1,5 @@
-"""Rich reprs of values in notebooks. What draws them is in display/, which a value reaches as its users do: by the public
-names of the package (docs/adr/0027-values-draw-themselves-by-public-names.md).
+"""Rich reprs of values in notebooks. What draws them is in display/, which a value reaches as its users do: by the
+public names of the package (docs/adr/0027-values-draw-themselves-by-public-names.md).
 """
 
 from __future__ import annotations
