@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_whe
     from .backends.host.memory import trim_memory as trim_memory
     from .backends.registry import platform as platform
     from .backends.registry import register_platform as register_platform
-    from .cli.display import to_html as to_html
-    from .cli.display import to_svg as to_svg
     from .codegen.threads import set_threads as set_threads
+    from .display.values import to_html as to_html
+    from .display.values import to_svg as to_svg
     from .formats.builder import ops as ops
     from .formats.builder.builder import XlaBuilder as XlaBuilder
     from .formats.builder.builder import XlaOp as XlaOp
@@ -75,8 +75,8 @@ _PUBLIC: dict[str, str] = {
     "set_threads": "codegen.threads",
     "run": "migration.api",
     "set_memory_limit": "backends.host.memory",
-    "to_html": "cli.display",
-    "to_svg": "cli.display",
+    "to_html": "display.values",
+    "to_svg": "display.values",
     "to_text": "migration.api",
     "trim_memory": "backends.host.memory",
 }

@@ -35,7 +35,7 @@ def command(module: str, plot: str | None, theme: str) -> int:
         raise InputError(f"{module}: LHLO fixes its buffers", remedy="testbed stages writes the plan with all slices")
     report = report_buffers(plan(program.module))
     if plot is not None:  # before anything is printed: the reader of a pipe may go away
-        from .buffers_plot import draw
+        from ..display.buffers_plot import draw
 
         draw(report, Path(plot), theme)
         say(f"drawn to {plot}", err=True)

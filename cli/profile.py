@@ -171,7 +171,7 @@ def _trace(one: Profiled, file: Path, theme: str) -> None:
 
 def _roofline(one: Profiled, file: Path, theme: str) -> None:
     from ..benchmarks.suite.limits import measure
-    from .roofline_plot import draw
+    from ..display.roofline_plot import draw
 
     draw(one.report, measure(one.report.threads, launches=False), file, theme)
 

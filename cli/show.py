@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .graph_theme import DEPTH, LIMIT, THEMES
+from ..display.graph_theme import DEPTH, LIMIT, THEMES
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
 from .params import FILE, MODULE
@@ -85,10 +85,10 @@ def command(
 
 
 def _write_graph(module: Module, path: Path, theme: str, depth: int, limit: int) -> None:
+    from ..display.graph_model import build_graph
+    from ..display.module_dot import draw, find_dot, finish_svg, graph_to_dot
+    from ..display.module_graph import graph_to_svg
     from ..formats.whole_files import write_whole
-    from .graph_model import build_graph
-    from .module_dot import draw, find_dot, finish_svg, graph_to_dot
-    from .module_graph import graph_to_svg
 
     form = path.suffix.lower().removeprefix(".")
     is_own = form == "svg" and find_dot() is None

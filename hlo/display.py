@@ -1,4 +1,4 @@
-"""Rich reprs of values in notebooks. What draws them is on the top floor, which a value reaches as its users do: by the
+"""Rich reprs of values in notebooks. What draws them is in display/, which a value reaches as its users do: by the
 public names of the package (docs/adr/0027-values-draw-themselves-by-public-names.md).
 """
 

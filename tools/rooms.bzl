@@ -8,6 +8,7 @@ load("@rules_python//python:defs.bzl", "py_library")
 # The top floor first.
 FLOORS = [
     ["cli", "pjrt"],
+    ["display"],
     ["benchmarks", "differential"],
     ["migration"],
     ["backends"],

@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from ...cli import roofline_plot
-from ...cli.graph_theme import theme_of
 from ...cli.main import main
 from ...cli.profile import WAYS
+from ...display import roofline_plot
+from ...display.graph_theme import theme_of
 from ...profiling import groups
 from ..profiling.reports import loop, made, step
 from ..support.lhlo_programs import SMALL_LOOP

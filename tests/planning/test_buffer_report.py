@@ -17,8 +17,8 @@ from ...benchmarks.plans import (
     pass_table,
     table,
 )
-from ...cli.buffers_plot import rectangles
 from ...cli.main import main
+from ...display.buffers_plot import rectangles
 from ...formats.text.parser import parse_module
 from ...passes.pipeline import PipelineOptions
 from ...planning.buffer_report import report_buffers, report_to_text

@@ -55,6 +55,13 @@ def test_every_room_stands_on_a_floor_and_is_packaged():
     assert packages == expected, "list the package in [tool.setuptools] packages of pyproject.toml"
 
 
+def test_no_public_name_reaches_the_top_floor():
+    """The root package is below all rooms, but what it offers is not of the command or of the plug-in."""
+    table = re.search(r"^_PUBLIC: .*? = (\{.*?^\})", read("__init__.py"), re.S | re.M)
+    assert table is not None
+    assert not {place.partition(".")[0].rstrip(":") for place in ast.literal_eval(table[1]).values()} & set(FLOORS[0])
+
+
 def test_the_package_holds_every_ledger():
     ledgers = {path.name for path in ROOT.glob("migration/*.toml")}
     assert ledgers == set(PROJECT["tool"]["setuptools"]["package-data"]["testbed.migration"])
@@ -170,7 +177,7 @@ def test_no_tracked_file_is_large_or_fetched():
 
 def test_documents_exist_and_keep_their_length():
     assert len(read("README.md").splitlines()) <= 120
-    assert 150 <= len(read("ARCHITECTURE.md").splitlines()) <= 200
+    assert 150 <= len(read("ARCHITECTURE.md").splitlines()) <= 225
     guides = [
         f"docs/{name}.md" for name in ("adding-an-op", "adding-a-backend", "adding-a-custom-call", "lhlo", "testing")
     ]

@@ -10,7 +10,7 @@ import pytest
 
 import testbed
 
-from ...cli.graph_theme import LIMIT
+from ...display.graph_theme import LIMIT
 from ...planning.buffer_report import report_buffers
 
 TEXT = """HloModule m

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from ...cli.graph_model import build_graph
-from ...cli.graph_theme import DARK, LIGHT, THEMES
 from ...cli.main import main
-from ...cli.module_dot import draw, finish_svg, graph_to_dot
-from ...cli.module_graph import MOST_IN_ROW, _neighbours, _rows, module_to_svg
+from ...display.graph_model import build_graph
+from ...display.graph_theme import DARK, LIGHT, THEMES
+from ...display.module_dot import draw, finish_svg, graph_to_dot
+from ...display.module_graph import MOST_IN_ROW, _neighbours, _rows, module_to_svg
 from ...formats.text.parser import parse_module
 
 TEXT = """HloModule m

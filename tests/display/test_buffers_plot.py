@@ -2,9 +2,9 @@
 
 import pytest
 
-from ...cli.buffers_plot import LISTED, bytes_text, figure_of, rectangles, shortened
-from ...cli.graph_theme import DARK, LIGHT
 from ...cli.main import main
+from ...display.buffers_plot import LISTED, bytes_text, figure_of, rectangles, shortened
+from ...display.graph_theme import DARK, LIGHT
 from ...formats.text.parser import parse_module
 from ...planning.buffer_report import report_buffers
 from ...planning.planner import plan
