@@ -84,7 +84,7 @@ def thin_sums(n: int) -> str:
             f"v = f32[{_dims(eight)}] broadcast(o), dimensions={{0,1,2}}",
             f"q = f32[{_dims(eight)}] multiply(v, w)",
             "t = f32[5,4,3,3,3,3,3] reduce(q, z), dimensions={2}, to_apply=add",
-            "l = f32[] constant(1e-3)",
+            "l = f32[] constant(2)",
             "k = f32[5,4,3,3,3,3,3] broadcast(l), dimensions={}",
             "u = f32[5,4,3,3,3,3,3] maximum(t, k)",
             "g = f32[5,4,3,3,3,3,3] log(u)",
