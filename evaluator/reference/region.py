@@ -39,16 +39,16 @@ UFUNCS = {
 }
 
 
-def single_ufunc(computation: Computation) -> np.ufunc | None:
+def single_ufunc(computation: Computation, context: Context) -> np.ufunc | None:
     """The ufunc of a region that is one operation on its two parameters, of one of NumPy's own types; or None."""
     shape = computation.root.shape
-    return narrow_ufunc(computation) if shape.is_array and shape.dtype.numpy.isbuiltin == 1 else None
+    return narrow_ufunc(computation, context) if shape.is_array and shape.dtype.numpy.isbuiltin == 1 else None
 
 
-def narrow_ufunc(computation: Computation) -> np.ufunc | None:
+def narrow_ufunc(computation: Computation, context: Context) -> np.ufunc | None:
     """The ufunc of a region that is one operation on its two parameters of one type, whichever type it is; or None."""
     root = computation.root
-    if len(computation.instructions) != 3 or len(root.operands) != 2:
+    if not context.has_ufuncs or len(computation.instructions) != 3 or len(root.operands) != 2:
         return None
     numbers = {o.parameter_number for o in root.operands if o.opcode is Op.PARAMETER}
     if numbers != {0, 1} or any(o.shape.dtype is not root.shape.dtype for o in root.operands):
@@ -77,11 +77,11 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, dims = instruction.attributes["to_apply"], instruction.dimensions
-    ufunc = single_ufunc(region) if count == 1 else None
+    ufunc = single_ufunc(region, context) if count == 1 else None
     if ufunc is not None:
         return _reduce_ufunc(ufunc, arrays[0], inits[0], tuple(dims))
     length = math.prod(arrays[0].shape[d] for d in dims)
-    ufunc = narrow_ufunc(region) if count == 1 and length > NARROW_LIMIT else None
+    ufunc = narrow_ufunc(region, context) if count == 1 and length > NARROW_LIMIT else None
     if ufunc is not None and region.root.shape.dtype.is_float:  # compute in f64 and round once
         once, times = _once(arrays[0], tuple(dims))
         x, init = once.astype(np.float64), inits[0].astype(np.float64)
@@ -210,7 +210,8 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))
-    dtype, wide = arrays[0].dtype, _wide_type(region, math.prod(w.size for w in window.dims)) if count == 1 else None
+    dtype, length = arrays[0].dtype, math.prod(w.size for w in window.dims)
+    wide = _wide_type(region, length, context) if count == 1 else None
     if wide is not None:
         arrays, inits = (arrays[0].astype(wide),), (inits[0].astype(wide),)
     padding = dilated_padding(window)
@@ -218,7 +219,8 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     holes = any(p.low or p.high or p.interior for p in padding)
     real = pad_array(np.ones(arrays[0].shape, bool), np.array(False), padding) if holes else None
     counts = window_counts(window, arrays[0].shape)
-    ufunc = None if count > 1 else single_ufunc(region) if wide is None else narrow_ufunc(region)
+    ufunc_of = single_ufunc if wide is None else narrow_ufunc
+    ufunc = None if count > 1 else ufunc_of(region, context)
     results: list[Array] = [np.broadcast_to(init, counts) for init in inits]
     for _, where in taps(window, counts):
         met = [x[where] for x in padded]
@@ -235,11 +237,11 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     return leaves if instruction.shape.is_tuple else leaves[0]
 
 
-def _wide_type(region: Computation, length: int) -> type[np.number] | None:
+def _wide_type(region: Computation, length: int, context: Context) -> type[np.number] | None:
     """The type in which a fold of so many elements is computed, and rounded once, if it is a long sum or product; the
     limits are those of `reduce`.
     """
-    if narrow_ufunc(region) not in (np.add, np.multiply):
+    if narrow_ufunc(region, context) not in (np.add, np.multiply):
         return None
     dtype = region.root.shape.dtype
     if length <= (NARROW_LIMIT if dtype.is_float and dtype.bits <= 16 else SEQUENTIAL_LIMIT):
@@ -287,7 +289,7 @@ def combine_at(
     region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array], context: Context
 ) -> None:
     """For i in order: targets[…][places[i]] = region(targets[…][places[i]], updates[…][i]), in place on flat arrays."""
-    ufunc = single_ufunc(region) if len(targets) == 1 else None
+    ufunc = single_ufunc(region, context) if len(targets) == 1 else None
     if ufunc is not None:
         _combine_in_any_order(ufunc, targets[0], places, updates[0])
         return
