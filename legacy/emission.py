@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from ..codegen.field.element import emitting
 from ..codegen.forms import ChosenForms
 from ..codegen.lite_text import module_text
 from ..codegen.options import EmitOptions, EmittedModule
@@ -19,6 +20,11 @@ from .support import missing
 
 def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
     """The LLVM module of the kernels. Its text depends only on the requests and the options."""
+    with emitting(options.exact):
+        return _module(requests, options)
+
+
+def _module(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
     errors = missing(requests)
     if errors:
         raise errors[0]

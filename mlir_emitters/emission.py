@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mlir import ir
 
+from ..codegen.field.element import emitting
 from ..codegen.forms import ChosenForms
 from ..codegen.options import EmitOptions, EmittedModule, Grouped
 from ..lhlo.from_hlo import from_kernels
@@ -32,7 +33,7 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
     errors = missing(requests)
     if errors:
         raise errors[0]
-    with pipeline.LOCK:
+    with pipeline.LOCK, emitting(options.exact):
         session = pipeline.session()
         try:
             partitions = {r.name: r.partition for r in requests} if options.ranges else {}

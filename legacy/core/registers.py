@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from ...codegen.field.element import constant
 from ...hlo.dtypes import DType
 
 BOOL = ir.IntType(1)
@@ -67,10 +68,11 @@ def unflatten(like: Register, registers: list[ir.Value]) -> Register:
 
 def real_constant(type_: ir.Type, value: float) -> ir.Constant:
     """A half, float or double constant, exact for every bit pattern of the type."""
-    if type_ is HALF or isinstance(type_, ir.HalfType):
-        return ir.FormattedConstant(type_, f"0xH{_half_bits(value):04X}")
     if isinstance(type_, ir.FloatType):
         value = _to_single(value)
+    value = constant(value)
+    if type_ is HALF or isinstance(type_, ir.HalfType):
+        return ir.FormattedConstant(type_, f"0xH{_half_bits(value):04X}")
     return ir.FormattedConstant(type_, f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import ir
 
+from ...codegen.field.element import constants
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Literal
 from ...hlo.records import dataclass
@@ -85,6 +86,7 @@ def immediate(literal: Literal) -> Register:
         return real_constant(part, float(element[0].real)), real_constant(part, float(element[0].imag))
     if dtype is DType.PRED:
         return BOOL(int(element[0]))
+    element = constants(element, dtype)
     if dtype in NATIVE_FLOAT:
         return _float_constant(dtype, element)
     type_ = memory_type(dtype)
@@ -115,7 +117,9 @@ def constant_array(code: Code, instruction: Instruction) -> Pointer:
     found = code.constants.get(instruction)
     if found is None:
         shape = instruction.shape
-        physical = np.transpose(instruction.literal.array, tuple(reversed(shape.minor_to_major)))
+        physical = np.transpose(
+            constants(instruction.literal.array, shape.dtype), tuple(reversed(shape.minor_to_major))
+        )
         data = np.ascontiguousarray(physical).tobytes()
         type_ = ir.ArrayType(I8, len(data))
         found = ir.GlobalVariable(code.module, type_, f"{code.function.name}.constant{len(code.constants)}")

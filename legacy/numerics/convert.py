@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from ...codegen.field.element import active
+from ...codegen.field.names import integer_name
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
@@ -84,6 +86,8 @@ def _to_integer(code: Code, target: DType, value: V) -> V:
     numbers of its range only: for others its result is poison.
     """
     b, r, type_ = code.b, Real(code, 64 if value.type == DOUBLE else 32), register_type(target)
+    if active() is not None:
+        return code.intrinsic(integer_name(target.value, r.suffix), type_, [value])
     width, signed = target.bits, target.is_signed
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
     to_int = b.fptosi if signed else b.fptoui

@@ -15,8 +15,9 @@ from ..core.registers import Register, flatten, real_constant, unflatten
 from . import complex_inverse as ci
 from . import complex_math as cm
 from . import complex_trigonometry as ct
-from . import integer, math_f32, math_f64
+from . import integer
 from .convert import bits_of, convert, emit_convert, emit_reduce_precision
+from .functions import library
 from .narrow import FORMATS, decode
 from .real import Real
 from .typed import Typed, real_of
@@ -24,12 +25,6 @@ from .typed import Typed, real_of
 V: TypeAlias = ir.Value
 Emit: TypeAlias = Callable[..., Register]
 """(code, instruction, *operand registers) → result register."""
-
-
-def library(name: str) -> Callable[..., V]:
-    """The function `name` of math_f32 or math_f64, by the width of its operands."""
-    functions = {32: getattr(math_f32, name), 64: getattr(math_f64, name)}
-    return lambda r, *values: functions[r.bits](r, *values)
 
 
 def intrinsic(name: str) -> Callable[..., V]:

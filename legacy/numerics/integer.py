@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from ...codegen.field.element import active
 from ...hlo.dtypes import DType
 from ..core.builder import Code
 from ..core.registers import BOOL, DOUBLE
@@ -107,7 +108,8 @@ def _divides_floats(code: Code, dtype: DType, y: V) -> bool:
     """Whether integers are divided as floats with more bits: exactly, because a quotient that is no integer is 1 / x of
     itself away from one at least. No processor divides vectors of integers; of a constant LLVM makes a product.
     """
-    return dtype.bits <= 32 and not code.view.by_element and not isinstance(y, ir.Constant)
+    plain = code.view.by_element or active() is not None or isinstance(y, ir.Constant)
+    return dtype.bits <= 32 and not plain
 
 
 LESS = 1 - 2.0**-50
@@ -116,12 +118,8 @@ LESS = 1 - 2.0**-50
 
 def _estimates(code: Code, dtype: DType, y: V) -> bool:
     """Whether a processor divides vectors of 64-bit integers sooner by estimates: AVX-512 converts them to floats."""
-    return (
-        dtype.bits == 64
-        and code.view.vector_bits == 512
-        and not code.view.by_element
-        and not isinstance(y, ir.Constant)
-    )
+    plain = code.view.by_element or active() is not None or isinstance(y, ir.Constant)
+    return dtype.bits == 64 and code.view.vector_bits == 512 and not plain
 
 
 def _takes_products(code: Code, dtype: DType, x: V, y: V) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from ...codegen.field.element import plain
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Code
@@ -150,6 +151,11 @@ def _decode_small(code: Code, f: Format, value: V) -> V:
 
 
 def _encode_small(code: Code, f: Format, value: V) -> V:
+    with plain() as over_a_field:
+        return _packed(code, f, value, not over_a_field)
+
+
+def _packed(code: Code, f: Format, value: V, has_subnormals: bool) -> V:
     b = code.b
     r = Real(code, 32)
     bits = r.to_bits(value)
@@ -161,6 +167,8 @@ def _encode_small(code: Code, f: Format, value: V) -> V:
     magic = smallest_normal * 2.0**shift  # its last bit has the weight of the format's smallest subnormal
     absolute = r.from_bits(magnitude)
     subnormal = b.sub(r.to_bits(r.add(absolute, r.c(magic))), r.to_bits(r.c(magic)))
+    if not has_subnormals:
+        subnormal = I32(0)
     result = b.select(r.lt(absolute, smallest_normal), subnormal, normal)
     result = b.select(b.icmp_signed(">", result, I32(f.largest)), I32(f.overflow), result)
     sign = b.and_(b.lshr(bits, I32(31 - f.sign.bit_length() + 1)), I32(f.sign))

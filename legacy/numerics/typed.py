@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...codegen.field.element import active
+from ...codegen.field.names import OPAQUE_COMPLEX
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
@@ -12,6 +14,7 @@ from ..core.builder import Code
 from ..core.registers import Register
 from . import half
 from .convert import wrap_integer
+from .functions import named_complex
 from .narrow import decode, encode
 from .real import Real
 
@@ -47,6 +50,8 @@ class Typed:
             return wrap_integer(code, dtype, result) if instruction.shape.dtype is dtype else result
         real = real_of(code, dtype)
         if dtype.is_complex:
+            if active() is not None and instruction.opcode in OPAQUE_COMPLEX:
+                return named_complex(real, instruction.opcode.value, values, not instruction.shape.dtype.is_complex)
             return function(real, *values)
         if dtype is DType.F16 and instruction.opcode in half.OPS and not code.view.by_element:
             return half.ordered(code, instruction.opcode, list(values))

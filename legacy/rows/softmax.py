@@ -23,7 +23,7 @@ from ..loops.fetch import AHEAD, streams_of
 from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
 from ..loops.memory import LINE, Pointer, address, prefetch
 from ..loops.ranges import Steps
-from ..numerics import math_f32
+from ..numerics.functions import library
 from ..numerics.real import Real
 from ..reductions.extremum import close_chains, combine_chains, open_chains
 from ..reductions.long_sums import LINES, PartialSums, nothing
@@ -90,13 +90,13 @@ class Softmax:
 
         def term(at: IndexValue) -> ir.Value:
             y = real.sub(element(first, at), most)
-            power = math_f32.exp(real, y)
+            power = library("exp")(real, y)
             code.b.store(y if self.log else power, place(held, at), align=4)
             return power
 
         total = self._sum(code, first, length, term)
         if self.log:
-            total = math_f32.log(real, total)
+            total = library("log")(real, total)
         column = code.loop(length)
         value = code.b.load(place(held, column.index), typ=FLOAT, align=4)
         made = real.sub(value, total) if self.log else real.div(value, total)

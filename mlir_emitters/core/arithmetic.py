@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from mlir import ir
 
+from ...codegen.field.element import active
+from ...codegen.field.element import constant as element_of
 from .facts import Facts
 
 Value: TypeAlias = ir.Value
@@ -147,6 +150,8 @@ class Arithmetic:
 
     def constant(self, value: float | int, type: ir.Type) -> Value:
         """A scalar constant, created once per function, in its entry block."""
+        if isinstance(value, float):
+            value = element_of(value)
         key = (type, repr(value) if isinstance(value, float) else int(value))
         found = self._constants.get(key)
         if found is None:
@@ -165,8 +170,14 @@ class Arithmetic:
                 loc=self.location,
                 ip=self._constant_ip,
             ).result
+            if isinstance(value, float) and value and math.isfinite(value) and active() is not None:
+                found = self.at_entry("func.call", type, [found], {"callee": self.symbol_of_value(type)})
             self._constants[key] = found
         return found
+
+    def symbol_of_value(self, type: ir.Type) -> ir.Attribute:
+        """The function that gives a constant over a field. MLIR's translation computes with constants as floats."""
+        raise NotImplementedError
 
     def vector_constant(self, value: ir.Attribute, type: ir.Type, key: Any) -> Value:
         """A constant of vector type; equal keys share one."""

@@ -12,6 +12,7 @@ from enum import Enum
 import numpy as np
 from mlir import ir
 
+from ...codegen.field.names import value_name
 from .arithmetic import Types, Value
 from .index_arithmetic import Index
 from .memory import Memory, Pointer
@@ -142,6 +143,9 @@ class Builder(Memory):
                 },
             )
         return symbol
+
+    def symbol_of_value(self, type: ir.Type) -> ir.Attribute:
+        return ir.FlatSymbolRefAttr.get(self.external(value_name(str(type)), [type], type, pure=True))
 
     def call(self, function: str, result: ir.Type, operands: Sequence[Value]) -> Value:
         return self.operation("func.call", [result], operands, {"callee": ir.FlatSymbolRefAttr.get(function)}).result

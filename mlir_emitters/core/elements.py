@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from mlir import ir
 
+from ...codegen.field.element import plain
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from .builder import Builder, Types, Value
@@ -129,7 +130,10 @@ def encode(b: Builder, dtype: DType, value: Scalar) -> Scalar:
 
 
 def _encoded(b: Builder, dtype: DType, value: Value) -> Value:
-    return _encode_e8m0(b, value) if dtype is DType.F8E8M0FNU else _encode_narrow(b, NARROW[dtype], value)
+    if dtype is DType.F8E8M0FNU:
+        return _encode_e8m0(b, value)
+    with plain() as over_a_field:
+        return _encode_narrow(b, NARROW[dtype], value, not over_a_field)
 
 
 def round_to(b: Builder, dtype: DType, value: Value) -> Value:
@@ -190,8 +194,8 @@ def _decode_narrow(b: Builder, format: FloatFormat, raw: Value) -> Value:
     return value
 
 
-def _encode_narrow(b: Builder, format: FloatFormat, value: Value) -> Value:
-    """Round an f32 to nearest even and pack it."""
+def _encode_narrow(b: Builder, format: FloatFormat, value: Value, has_subnormals: bool) -> Value:
+    """Round an f32 to nearest even and pack it. has_subnormals: of f32 numbers below the smallest normal one."""
     t = b.types
     bits = b.bitcast(value, t.i32)
     magnitude = b.binary("andi", bits, 0x7FFFFFFF)
@@ -204,6 +208,8 @@ def _encode_narrow(b: Builder, format: FloatFormat, value: Value) -> Value:
     absolute = b.bitcast(magnitude, t.f32)
     shifted = b.op("arith.addf", absolute, b.f32(magic))
     subnormal = b.binary("subi", b.bitcast(shifted, t.i32), b.bitcast(b.f32(magic), t.i32))
+    if not has_subnormals:
+        subnormal = b.constant(0, t.i32)
     least = b.f32(2.0 ** (1 - format.bias))
     code = b.select(b.compare("olt", absolute, least), subnormal, normal)
     code = _overflow(b, format, code, magnitude)

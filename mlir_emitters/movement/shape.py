@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...codegen.field.element import constants
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Value
@@ -299,7 +300,9 @@ def constant(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -
     if len(elements) == 1 or (elements == elements[0]).all():
         value = _immediate(b, elements[0], dtype)
     else:
-        value = load_element(b, b.array(elements.reshape(-1)), dtype, e.offset(node.output, index))
+        held = elements.reshape(-1)
+        held = constants(held, dtype.component) if held.dtype.kind == "f" else held
+        value = load_element(b, b.array(held), dtype, e.offset(node.output, index))
     return value if raw else decode(b, dtype, value)
     yield
 
@@ -308,6 +311,8 @@ def raw_elements(array: np.ndarray, buffer: Buffer) -> np.ndarray:
     """[element, part] as raw numpy values (integers of the storage width, or f32 and f64), in memory order."""
     flat = np.ascontiguousarray(np.transpose(array, _memory_order(buffer))).reshape(-1)
     dtype = buffer.dtype
+    if dtype.component not in (DType.F32, DType.F64):
+        flat = constants(flat, dtype)
     if dtype.component in (DType.F32, DType.F64):
         return flat.view(dtype.component.numpy).reshape(flat.size, -1)
     if dtype.bits < 8 and dtype.is_integer:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 
+from ...codegen.field.element import active
+from ...codegen.field.names import float_name, integer_name
 from ...hlo.dtypes import DType
 from ..core.builder import Builder, Value
 from ..core.elements import (
@@ -141,6 +143,10 @@ def narrow_f64(b: Builder, x: Value) -> Value:
 
 def _float_to_integer(b: Builder, target: DType, x: Value) -> Value:
     """Round towards zero, saturate, NaN to 0. The conversion gets only values in range: others are poison."""
+    if active() is not None:
+        type = raw_type(b.types, target)
+        symbol = b.external(integer_name(target.value, str(x.type)), [x.type], type, pure=True)
+        return b.call(symbol, type, [x])
     bits, signed = target.bits, target.is_signed
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     mantissa = 24 if x.type == b.types.f32 else 53
@@ -158,6 +164,11 @@ def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Val
     name = "arith.sitofp" if source.is_signed else "arith.uitofp"
     if target is DType.F64:
         return b.op(name, x, type=b.types.f64)
+    if active() is not None:
+        type = b.types.f64 if target is DType.F64 else b.types.f32
+        symbol = b.external(float_name(source.is_signed, str(x.type), str(type)), [x.type], type, pure=True)
+        value = b.call(symbol, type, [x])
+        return round_to(b, target, value) if target in ROUNDED else value
     if source.bits > 24 and (target is DType.F16 or target in NARROW):
         return round_to(b, target, b.op("arith.sitofp", _within(b, source, x), type=b.types.f32))
     value = b.op(name, x, type=b.types.f32)  # bf16 is rounded from f32, as XLA's: no other way is as short

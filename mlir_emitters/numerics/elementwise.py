@@ -9,11 +9,13 @@ from collections.abc import Callable
 
 import ml_dtypes
 
+from ...codegen.field.element import active
+from ...codegen.field.names import OPAQUE_COMPLEX, function_name
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Builder, Value
-from ..core.elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
+from ..core.elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, flatten, round_to, wrap_small
 from ..core.graph import Node
 from . import complex_inverse, complex_math, complex_trigonometry, half
 from .convert import convert, reduce_precision
@@ -75,6 +77,8 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     dtype = node.output.dtype
     if dtype is DType.F16 and node.opcode in _OF_HALF and not b.by_element:
         return _OF_HALF[node.opcode](b, *operands)
+    if active() is not None and node.inputs[0].dtype.is_complex and node.opcode in OPAQUE_COMPLEX:
+        return _named_complex(b, node, operands)
     result = function(b, node, *operands)
     if isinstance(result, tuple):
         return result
@@ -83,6 +87,16 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     if node.opcode in _ZEROS_BELOW and dtype in NARROW and NARROW[dtype].negative_zero_is_nan:
         return b.op("arith.addf", result, b.f32(0.0))  # the type's only zero is +0
     return wrap_small(b, dtype, result) if dtype in SMALL_INTEGERS and not row.exact else result
+
+
+def _named_complex(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
+    """A function of complex numbers as calls by its name, one for each part of the result (docs/exact.md)."""
+    parts = [part for operand in operands for part in flatten(operand)]
+    type = parts[0].type
+    names = ("re", "im") if node.output.dtype.is_complex else ("re",)
+    symbols = [function_name(node.opcode.value, str(type), part) for part in names]
+    made = [b.call(b.external(s, [type] * len(parts), type, pure=True), type, parts) for s in symbols]
+    return made[0] if len(made) == 1 else (made[0], made[1])
 
 
 # How rows are made --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from ...codegen.field.element import active
 from ..core.builder import Builder, Value
 
 
@@ -25,7 +26,7 @@ def _quotient(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> V
     """x by what `_divisor` made of y, towards zero. Up to 32 bits it is one of floats, as processors have for vectors,
     with so many more bits that none is rounded up to an integer.
     """
-    if b.by_element or _is_constant(y):
+    if b.by_element or active() is not None or _is_constant(y):
         return b.binary("divsi" if signed else "divui", x, divisor)
     if x.type.width > 32:
         return _long_division(b, x, divisor, signed)[0]
@@ -41,7 +42,7 @@ def _is_constant(x: Value) -> bool:
 
 
 def _rest(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
-    if b.by_element or _is_constant(y):
+    if b.by_element or active() is not None or _is_constant(y):
         return b.binary("remsi" if signed else "remui", x, divisor)
     if x.type.width > 32:
         return _long_division(b, x, divisor, signed)[1]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 
 from mlir import ir
 
+from ...codegen.field.element import active
+from ...codegen.field.names import function_name
 from ..core.builder import Builder, Value
 from . import math_arctangent, math_exp, math_log, math_power, math_special, math_trigonometry
 
@@ -59,6 +61,8 @@ def expand(b: Builder) -> None:
 
 def _function(b: Builder, name: str, type: ir.Type, arity: int) -> str:
     """The symbol of the private function for an operation; it is built on first use."""
+    if active() is not None:
+        return b.external(function_name(name.removeprefix("math."), str(type)), [type] * arity, type, pure=True)
     symbol = f"{name}.{type}"
     if symbol not in b.functions:
         attributes: dict[str, ir.Attribute] = {

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from ...codegen.field.element import constant
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Pointer, Unroll, Value
@@ -160,7 +161,7 @@ class _Body:
         """The sums of complex numbers: b = (x, y) times the real parts of A plus (-y, x) times the imaginary ones."""
         b, found = self.b, list[Value]()
         pairs = {"mask": ir.DenseI64ArrayAttr.get([lane ^ 1 for lane in range(self.lanes)])}
-        values = ", ".join(["-1.0, 1.0"] * (self.lanes // 2))
+        values = ", ".join([f"{constant(-1.0):.17e}, {constant(1.0):.17e}"] * (self.lanes // 2))
         sign = b.vector_constant(ir.Attribute.parse(f"dense<[{values}]> : {self.vector}"), self.vector, "sign")
         for first in range(0, len(sums), 2 * self.vectors):
             for n in range(first, first + self.vectors):
