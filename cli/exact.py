@@ -21,21 +21,27 @@ if TYPE_CHECKING:
 @click.argument("module", metavar="MODULE|DIR", type=MODULE)
 @click.option("--kernel", "names", multiple=True, metavar="NAME", help="Only this kernel. Repeatable.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of fields and operands.")
+@click.option("--program", "whole", is_flag=True, help="Run whole programs, step by step, instead of their kernels.")
 @click.option("--every", type=click.IntRange(1), default=1, help="Only each N-th module of DIR.", metavar="N")
 @click.option("--brief", is_flag=True, help="Leave out kernels that are equal.")
 @json_option("a row for each kernel")
-def command(module: str, names: tuple[str, ...], seed: int, every: int, brief: bool, as_json: bool) -> int:
+def command(module: str, names: tuple[str, ...], seed: int, whole: bool, every: int, brief: bool, as_json: bool) -> int:
     """Run each kernel of MODULE, or each distinct one of the modules in DIR, over a finite field in place of floats
     (docs/exact.md): sums in any order, tiles, tails and index arithmetic then agree bit for bit, or are wrong.
+
+    With --program, the steps of a program's plan run on both stacks and are compared with the planned module; the row
+    also says if a pass changed what the module computes over the field, and which.
 
     Rounding, overflow, NaN and LLVM's passes are not tested. Exit 1 if a kernel differs, 3 if one did not run.
     """
     from ..differential.exact.check import Status
     from ..hlo.errors import InputError
 
+    if whole and names:
+        raise InputError("--kernel is not for --program", remedy="leave out one of them")
     start = time.perf_counter()
     rows = []
-    for found in _rows(Path(module), names, seed, every):
+    for found in _rows(Path(module), names, seed, whole, every):
         rows.append(found)
         if not as_json and not (brief and found.row.status is Status.EQUAL):
             _print(found)
@@ -52,16 +58,14 @@ def command(module: str, names: tuple[str, ...], seed: int, every: int, brief: b
     return status
 
 
-def _rows(path: Path, names: tuple[str, ...], seed: int, every: int) -> Iterator[Checked]:
-    from ..differential.exact.corpus import check_files, modules_in
+def _rows(path: Path, names: tuple[str, ...], seed: int, whole: bool, every: int) -> Iterator[Checked]:
+    from ..differential.exact.corpus import check_files, check_programs, modules_in
     from ..hlo.errors import InputError
 
-    if not path.is_dir():
-        return check_files([path], path, seed, names)
-    files = modules_in(path)[::every]
-    if not files:
-        raise InputError(f"{path}: no module", remedy="give a folder with files that end in .hlo, or one module")
-    return check_files(files, path, seed, names)
+    files = modules_in(path)[::every] if path.is_dir() else [path]
+    if files:
+        return check_programs(files, path, seed) if whole else check_files(files, path, seed, names)
+    raise InputError(f"{path}: no module", remedy="give a folder with files that end in .hlo, or one module")
 
 
 def _is_open(found: Checked) -> bool:

@@ -12,6 +12,7 @@ from ...hlo.fingerprint import instruction_key
 from ...migration.programs import load_program
 from ...planning.plan import KernelRequest
 from .check import Row, Status, check_kernel, kernels_of
+from .program import check_program
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,11 @@ def check_files(files: Sequence[Path], root: Path, seed: int = 0, names: Sequenc
     """Each distinct kernel of the files once, in the first module that has it. root: what names are relative to."""
     seen: set[Hashable] = set()
     for file in files:
-        name = str(file.relative_to(root)) if file != root else file.name
+        name = _name(file, root)
         try:
             requests = kernels_of(load_program(str(file)).module)
-        except (TestbedError, RecursionError, MemoryError) as error:
-            reason = error.message if isinstance(error, TestbedError) else type(error).__name__
-            yield Checked(name, Row("", "", Status.NOT_RUN, reason), 0.0)
+        except _refusals(file, root) as error:
+            yield Checked(name, Row("", "", Status.NOT_RUN, _reason(error)), 0.0)
             continue
         for request in requests:
             key = key_of(request)
@@ -50,6 +50,30 @@ def check_files(files: Sequence[Path], root: Path, seed: int = 0, names: Sequenc
             start = time.perf_counter()
             row = check_kernel(request, seed)
             yield Checked(name, row, time.perf_counter() - start)
+
+
+def check_programs(files: Sequence[Path], root: Path, seed: int = 0) -> Iterator[Checked]:
+    """Each file's program as a whole."""
+    for file in files:
+        start = time.perf_counter()
+        try:
+            row = check_program(load_program(str(file)).module, seed)
+        except _refusals(file, root) as error:
+            row = Row("", "", Status.NOT_RUN, _reason(error))
+        yield Checked(_name(file, root), row, time.perf_counter() - start)
+
+
+def _refusals(file: Path, root: Path) -> tuple[type[Exception], ...]:
+    """Errors of a file that are a row of a folder; of a file by itself there are none."""
+    return () if file == root else (TestbedError, RecursionError, MemoryError)
+
+
+def _reason(error: BaseException) -> str:
+    return error.message if isinstance(error, TestbedError) else type(error).__name__
+
+
+def _name(file: Path, root: Path) -> str:
+    return str(file.relative_to(root)) if file != root else file.name
 
 
 def modules_in(folder: Path) -> list[Path]:

@@ -68,8 +68,15 @@ class Draw:
 
 
 def draws(instruction: Instruction, seed: int = 0) -> Iterator[Draw]:
-    """The draws of a kernel. The first keeps integers in order; another twist takes all branches of comparisons."""
-    lowest, mantissa, prime = format_of(float_types(instruction))
+    """The draws of a kernel."""
+    return draws_of(float_types(instruction), seed)
+
+
+def draws_of(types: frozenset[DType], seed: int = 0) -> Iterator[Draw]:
+    """The draws of what has these float types. The first keeps integers in order; another twist takes all branches of
+    comparisons.
+    """
+    lowest, mantissa, prime = format_of(types)
     random = np.random.Generator(np.random.PCG64([seed, prime]))
     small = int(random.integers(1, max(2, prime // (2 * INTEGERS))))
     middle = int(random.integers(prime // 8, prime // 3))

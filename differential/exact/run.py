@@ -41,22 +41,25 @@ class Built:
 
 def run_kernel(kernel: Built, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of a kernel, in logical order. A kernel that may be split runs range by range, the last one first."""
-    request, code, junk = kernel.request, kernel.code, kernel.junk
-    buffers = [_aligned(a.slice.size, junk) for a in request.arguments]
+    request, junk = kernel.request, kernel.junk
+    buffers = [aligned(a.slice.size, junk) for a in request.arguments]
     for number, x, operand in zip(request.operands, inputs, request.instruction.operands, strict=True):
         data = physical(x, operand.shape)
         buffers[number][: data.size] = data
-    pointers = [b.ctypes.data for b in buffers]
-    address = code.address(request.name)
-    if kernel.is_ranged:
-        assert request.partition is not None
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), ctypes.c_int64, ctypes.c_int64)(address)
-        for begin, end in reversed(_ranges(request)):
-            function(*pointers, begin, end)
-    else:
-        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(address)(*pointers)
+    call(kernel, [b.ctypes.data for b in buffers])
     shapes = request.result_shapes
     return [logical(buffers[n], s) for n, s in zip(request.results, shapes, strict=True)]
+
+
+def call(kernel: Built, pointers: Sequence[int]) -> None:
+    """Call a kernel with the addresses of its arguments."""
+    address, types = kernel.code.address(kernel.request.name), [ctypes.c_void_p] * len(pointers)
+    if not kernel.is_ranged:
+        ctypes.CFUNCTYPE(None, *types)(address)(*pointers)
+        return
+    function = ctypes.CFUNCTYPE(None, *types, ctypes.c_int64, ctypes.c_int64)(address)
+    for begin, end in reversed(_ranges(kernel.request)):
+        function(*pointers, begin, end)
 
 
 def _ranges(request: KernelRequest) -> list[tuple[int, int]]:
@@ -67,7 +70,7 @@ def _ranges(request: KernelRequest) -> list[tuple[int, int]]:
     return [(0, cut), (cut, partition.extent)] if cut else [(0, partition.extent)]
 
 
-def _aligned(size: int, junk: int) -> np.ndarray:
+def aligned(size: int, junk: int) -> np.ndarray:
     whole = np.full(size + 2 * ALIGNMENT, junk, np.uint8)
     start = -whole.ctypes.data % ALIGNMENT
     return whole[start : start + max(size, 1)]

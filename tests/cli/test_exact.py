@@ -51,6 +51,21 @@ def test_what_cannot_be_read_is_a_row_of_a_folder(folder, capsys):
     assert "not run bad.hlo (module)" in out and "equal a.hlo" not in out
 
 
+def test_one_module_that_cannot_be_read_is_an_error(tmp_path, capsys):
+    assert main(["exact", str(tmp_path / "gone.hlo")]) == 2
+    assert main(["exact", str(tmp_path / "gone.hlo"), "--program", "--json"]) == 2
+    read = capsys.readouterr()
+    assert "no such file" in read.err and "no such file" in json.loads(read.out)["error"]["message"]
+
+
+def test_a_whole_program(folder, capsys):
+    assert main(["exact", str(folder / "a.hlo"), "--program"]) == 0
+    assert "equal a.hlo (program) 3 draws" in " ".join(capsys.readouterr().out.split())
+    assert main(["exact", str(folder), "--program", "--brief"]) == 0
+    assert "2 equal, 1 not run" in capsys.readouterr().out
+    assert main(["exact", str(folder / "a.hlo"), "--program", "--kernel", "r_kernel"]) == 2
+
+
 def test_a_folder_without_modules_is_refused(tmp_path, capsys):
     assert main(["exact", str(tmp_path)]) == 2
     assert "no module" in capsys.readouterr().err

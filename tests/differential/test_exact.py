@@ -11,6 +11,7 @@ from ...differential.exact.check import Row, Status, check_kernel, check_module,
 from ...differential.exact.corpus import check_files, modules_in
 from ...differential.exact.draw import draws, float_types, format_of
 from ...differential.exact.integers import Integers
+from ...differential.exact.program import check_program
 from ...differential.planted.fault import planted
 from ...differential.planted.table import FAULTS
 from ...formats.text.parser import parse_module
@@ -123,6 +124,57 @@ def test_an_idea_that_both_stacks_share_is_seen() -> None:
 
 
 UNWRITTEN = FAULTS["legacy-last-column-unwritten"]
+
+
+LOOP = """HloModule m
+
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1
+  y = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  z = f32[4] multiply(x, y)
+  ROOT r = (s32[], f32[4], f32[4]) tuple(j, y, z)
+}
+condition {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({trips})
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[4], f32[4]) tuple(zero, p, q)
+  w = (s32[], f32[4], f32[4]) while(t), condition=condition, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=2
+}
+"""
+
+
+def test_a_program_runs_its_loops_in_its_buffers() -> None:
+    row = check_program(parse_module(LOOP.replace("{trips}", "40")))
+    assert row.status is Status.EQUAL and row.draws == 3 and not row.reason
+    row = check_program(parse_module(LOOP.replace("{trips}", "4000")))
+    assert row.status is Status.NOT_RUN and "more than 300 trips" in row.reason
+
+
+def test_a_fault_of_the_plan_is_seen_in_a_program() -> None:
+    fault = FAULTS["plan-alias-of-a-transpose"]
+    assert check_program(parse_module(fault.text)).status is Status.EQUAL
+    with planted(fault):
+        row = check_program(parse_module(fault.text))
+    assert row.status is Status.DIFFER
+
+
+def test_a_pass_that_changes_a_program_is_named() -> None:
+    fault = FAULTS["pass-algebra-forgets-a-square"]
+    with planted(fault):
+        row = check_program(parse_module(fault.text))
+    assert row.status is Status.EQUAL and row.reason.startswith("algebra changes it")
 
 
 def test_unwritten_memory_is_no_result() -> None:

@@ -32,6 +32,7 @@ MAY_RUN_IT = {
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
     "differential/sums.py": "sums of the terms of other operands, by the function of the widened instruction",
     "differential/exact/check.py": "kernels over a finite field: both stacks against the oracle",
+    "differential/exact/program.py": "programs over a finite field",
     "differential/choices.py": "the choices themselves: they keep subnormals around an op of the oracle",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",
     "differential/precision.py": "who is far off: the oracle in double precision",
@@ -45,6 +46,7 @@ MAY_LOOK_INSIDE = {
     "cli/board/coverage.py": "shows which opcodes have a reference",
     "differential/exact/check.py": "gives the oracle its rules over a finite field",
     "differential/exact/draw.py": "draws elements of the field",
+    "differential/exact/program.py": MAY_RUN_IT["differential/exact/program.py"],
     "tools/mutations/evaluator.py": MAY_RUN_IT["tools/mutations/evaluator.py"],
 }
 LANGUAGE = (
