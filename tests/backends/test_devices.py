@@ -160,7 +160,7 @@ def test_each_device_has_its_inputs():
         ("ROOT r = (f32[1]) all-to-all(p), replica_groups={{0,1}}", CollectiveError, "1 operands for a group of 2"),
         ("ROOT r = f32[2] all-gather(p), replica_groups={{0},{1}}, dimensions={0}", CollectiveError, "gives [1]"),
         (
-            "ROOT r = f32[1] all-reduce(p), replica_groups=mesh['a'=2] {'a':(1)2}, to_apply=add",
+            "ROOT r = f32[1] all-reduce(p), replica_groups=mesh['a'=2] {'a':(2)2}, to_apply=add",
             UnsupportedError,
             "write the groups out",
         ),

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("legacy", "mlir_emitters")
 
 SHARED = {
+    "codegen/field/element.py": "the interface: constants as elements of a finite field, where an option asks for them",
+    "codegen/field/names.py": "the interface: names of the calls that stand for functions then",
     "codegen/forms.py": "the interface: what a stack says of the forms that it chose, as values",
     "codegen/helpers.py": "the interface: texts of functions that programs share, emitted once a process",
     "codegen/options.py": "the interface: target and options in, LLVM IR text out",
