@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from ..thunks.kinds import SequentialThunk
 class Form(Protocol):
     """An executable whose steps can be timed. host_program: how its kernels are called.
 
+    form_names: kernel → the forms in which it is emitted, where that is known.
     is_recording: whether it has marks; what runs noted since the last call is then what `take_events` returns.
     event_cost: nanoseconds that a mark costs in a row of marks.
     """
@@ -28,6 +29,9 @@ class Form(Protocol):
 
     @property
     def kernels(self) -> tuple[tuple[str, str], ...]: ...
+
+    @property
+    def form_names(self) -> Mapping[str, str]: ...
 
     @property
     def is_planned(self) -> bool: ...

@@ -140,6 +140,7 @@ def report(name: str, emitters: str, forms: Forms, measured: Measured) -> Report
             split=facts.split and threads() > 1,
             iterations=iterations,
             parts=facts.parts,
+            form=facts.form,
         )
         for n, (depth, facts, iterations) in enumerate(_described(executable, times))
     )
@@ -164,7 +165,10 @@ def _described(executable: Form, times: Times) -> Iterator[tuple[int, StepFacts,
     """(depth, facts, iterations of a loop) by step."""
     steps = numbered_steps(executable.thunks)
     stacks = dict(executable.kernels)
-    known = Known(facts_of(executable.plan, stacks, executable.program.attributes) if executable.is_planned else ())
+    planned: list[StepFacts] = []
+    if executable.is_planned:
+        planned = facts_of(executable.plan, stacks, executable.program.attributes, executable.form_names)
+    known = Known(planned)
     for n, (depth, thunk) in enumerate(steps):
         iterations = None
         if isinstance(thunk, WhileThunk):

@@ -42,6 +42,7 @@ def command(
         raise InputError("give a MODULE, or --table", remedy="testbed forms MODULE prints forms of kernels")
     if module is None:
         return _print_tables(as_json)
+    from ..codegen.form_text import form_lines
     from ..migration.programs import load_program
 
     program = load_program(module)
@@ -49,7 +50,9 @@ def command(
     if as_json:
         return print_document("forms", 0, {"module": module, "kernels": [_body(*row) for row in rows]})
     for stack, request, forms in rows:
-        _print(stack, request, forms, brief)
+        for line in form_lines(request.name, stack, forms, brief):
+            inner = len(line) - len(line.lstrip())
+            say(wrapped(line, inner + 2 if inner else 0))
     return 0
 
 
@@ -92,23 +95,6 @@ def _part(part: Part) -> dict[str, Any]:
         "parameters": dict(part.parameters),
         "declined": [{"form": d.form, "reason": d.reason} for d in part.declined],
     }
-
-
-def _print(stack: str, request: KernelRequest, forms: ChosenForms | None, brief: bool) -> None:
-    if forms is None:
-        say(f"{request.name}  {stack}  (the stack does not say)")
-        return
-    how = ", ".join(filter(None, ("split" if forms.ranged else "", f"{forms.passes} passes")))
-    say(f"{request.name}  {stack}  {' + '.join(forms.names)}  ({how})")
-    if brief:
-        return
-    for part in forms.parts:
-        given = ", ".join(f"{name} {value}" for name, value in part.parameters)
-        say(f"  results {', '.join(map(str, part.results))}: {part.form}")
-        if given:
-            say(wrapped(f"    {given}", 4))
-        for declined in part.declined:
-            say(wrapped(f"    not {declined.form}: {declined.reason}", 6))
 
 
 def _print_tables(as_json: bool) -> int:

@@ -73,7 +73,8 @@ def _step_rows(step: Step, whole: float) -> Iterator[tuple[str, ...]]:
     indent = "  " * step.depth
     opcode = step.opcode if step.kind != "copy" else "copy"
     total, share = us(step.total), _percent(step.total, whole)
-    yield indent + step.name, opcode or step.kind, step.stack, f"{step.calls:g}", total, share, us(step.mean)
+    by = " ".join(filter(None, (step.stack, step.form)))
+    yield indent + step.name, opcode or step.kind, by, f"{step.calls:g}", total, share, us(step.mean)
     if step.iterations:
         each = step.total / step.iterations
         yield f"{indent}  an iteration", "", "", f"{step.iterations:g}", "", "", us(each)

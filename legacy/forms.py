@@ -111,7 +111,8 @@ def _plain(value: Any, within: str = "") -> Iterator[tuple[str, str]]:
 
 
 def form_table() -> tuple[FormInfo, ...]:
-    return tuple(FormInfo(form.name, form.why, form.limits, form in GROUP_FORMS) for form in FORMS)
+    devices = (*GROUP_FORMS, loops.by_element)
+    return tuple(FormInfo(form.name, form.why, form.limits, form in devices) for form in FORMS)
 
 
 def choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> Choice:

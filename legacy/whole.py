@@ -52,6 +52,8 @@ def _in_blocks(task: Task) -> bool:
     "window/phases",
     emit_phases,
     pool_phases,
+    leaf,
+    MINIMUM_POOLED="results along memory",
     MAXIMUM_STRIDE="elements between windows",
     MAXIMUM_WINDOW="elements of a window",
 )
@@ -138,6 +140,7 @@ def insertion(task: Task) -> Fit:
     sort_select,
     MINIMUM_LENGTH="elements of a row",
     MINIMUM_SHARE="elements of a row for each wanted one",
+    MINIMUM_SHARE_OF_SHORT="elements of a short row for each wanted one",
 )
 def select(task: Task) -> Fit:
     """A few first elements: what may be among them is collected, and sorted."""
@@ -157,7 +160,7 @@ def select(task: Task) -> Fit:
     _emit_rows,
     sort_radix,
     MINIMUM_LENGTH_OF_DIGIT="elements of a row for each digit",
-    LENGTH_LIMIT="elements of a row",
+    MAXIMUM_LENGTH="elements of a row",
 )
 def radix(task: Task) -> Fit:
     """Long rows with one key: by its digits."""

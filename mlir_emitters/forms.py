@@ -14,7 +14,7 @@ from ..codegen.forms import FormInfo, Limit
 from ..hlo.opcodes import Op
 from . import nests, roots
 from .devices import group_columns, group_convolution, group_crossing, group_dot, group_rows
-from .loops import chains, loops
+from .loops import loops
 from .loops.form import Form, Results
 from .movement import concatenate, padded_rows, padding, planes, regions, transposition, update
 from .movement import repeated_rows as repetition
@@ -45,6 +45,7 @@ ROWS = (
     Form("rows/abreast", "short rows side by side: a lane of a vector for each row",
          rows_abreast.fits, rows_abreast.emit,
          limits=limits(rows_abreast, MINIMUM_ROW_ELEMENTS="elements of a row", MAXIMUM_ROW_ELEMENTS="elements of a row",
+                       MINIMUM_ALONE_ELEMENTS="elements of a row that is only reduced",
                        MINIMUM_ALONE_ROWS="rows of a reduction alone")),
     Form("rows/softmax", "a softmax of rows in memory: a function that kernels share takes all rows",
          softmax.fits, softmax.emit, None, Results.ONE,
@@ -82,7 +83,8 @@ CONVOLUTION = (
 DOT = (
     Form("dot/narrow", "many rows along memory with a few columns: dot products of vectors, several rows at once",
          dot_slim.fits, dot_slim.emit, Op.DOT, Results.ANY,
-         limits(dot_slim, MINIMUM_ROWS="rows", MAXIMUM_COLUMNS="columns", MINIMUM_ROW_VECTORS="vectors of a row")),
+         limits(dot_slim, MINIMUM_ROWS="rows", MAXIMUM_COLUMNS="columns", MINIMUM_ROW_VECTORS="vectors of a row",
+                MAXIMUM_COLUMN_BYTES="bytes of the columns")),
     Form("dot/tiled", "tiles of sums in registers, over packed panels of the right operand",
          dot_tiled.fits, dot_tiled.emit, Op.DOT, Results.ANY,
          limits(dot_product, MINIMUM_COLUMNS="columns, of operands contiguous along the depth",
@@ -122,13 +124,16 @@ ROOTS = (
          limits(sort_abreast, MINIMUM_ROWS="rows", MAXIMUM_POSITIONS="positions of a row")),
     Form("sort/select", "few first elements of rows: candidates are found, and these are sorted",
          roots.first_sorted_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
-         limits(sort_first, MASK="elements of a row")),
+         limits(sort_first, MASK="elements of a row",
+                MINIMUM_SHARE="elements of a row for each wanted one",
+                MINIMUM_SHARE_OF_SHORT="elements of a short row for each wanted one")),
     Form("sort/insertion", "rows that are one run",
          roots.inserted_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
          limits(sort, RUN="elements of a row")),
     Form("sort/radix", "long rows by the digits of a key",
          roots.sorted_by_digits_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH,
-         limits(sort_counting, MINIMUM_PASS_ELEMENTS="elements of a row for a pass")),
+         limits(sort_counting, MINIMUM_PASS_ELEMENTS="elements of a row for a pass",
+                MAXIMUM_ROW_ELEMENTS="elements of a row")),
     Form("sort/merge", "runs by insertion, then merges of neighbouring runs",
          roots.merged_fits, roots.emit_sorted_rows, Op.SORT, Results.EACH),
 )
@@ -136,16 +141,18 @@ ROOTS = (
 
 NESTS = (
     Form("nest/linear", "each element is made of those at its own offset: one loop",
-         nests.linear_fits, nests.emit_linear, limits=limits(chains, MINIMUM_ELEMENTS="elements of a chain abreast")),
+         nests.linear_fits, nests.emit_linear),
     Form("nest/elements", "elements of devices, each by itself", nests.elements_fit, nests.emit_plain),
     Form("padded/rows", "short rows become longer: lanes of a vector of them, or of the padding value, are chosen",
          padded_rows.fits, padded_rows.emit, None, Results.ONE,
          limits(padded_rows, MAXIMUM_ROW_ELEMENTS="elements of a row", MINIMUM_ELEMENTS="elements")),
     Form("repeated/rows", "a short row comes again and again: a piece of such rows is computed once, and copied",
          repetition.fits, repetition.emit, None, Results.ONE,
-         limits(repetition, MAXIMUM_PIECE_BYTES="bytes of a row", MINIMUM_BYTES="bytes")),
+         limits(repetition, MAXIMUM_PIECE_BYTES="bytes of a row", MINIMUM_BYTES="bytes",
+                MAXIMUM_READ_ROW_BYTES="bytes of a row that is only read")),
     Form("nest/channels", "pixels of two to four channels become a plane of each: vectors are shuffled",
-         planes.fits, planes.emit, None, Results.ONE, limits(planes, MINIMUM_ELEMENTS="elements")),
+         planes.fits, planes.emit, None, Results.ONE,
+         limits(planes, MINIMUM_ELEMENTS="elements", MAXIMUM_CHANNELS="channels")),
     Form("nest/blocks", "blocks go through vector registers",
          transposition.fits, transposition.emit, None, Results.ONE,
          limits(transposition, MINIMUM_SIDE="elements of a side")),

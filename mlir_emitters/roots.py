@@ -139,9 +139,7 @@ def pool_fits(view: View, subject: Subject) -> Answer:
 
 def lines_fit(view: View, subject: Subject) -> Answer:
     answer = pool_fits(view, subject)
-    if isinstance(answer, str) or pool_lines.has_lines(subject.node):
-        return answer
-    return "windows along memory neither overlap nor are few places apart"
+    return answer if isinstance(answer, str) else pool_lines.why_not_lines(subject.node) or answer
 
 
 def emit_pool(e: Elemental, subject: Subject, _: None, steps: Steps | None) -> None:

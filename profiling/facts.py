@@ -53,7 +53,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class StepFacts:
     """What a step does. kind: kernel, copy, while or conditional. shape: of its result, or "". stack: what made its
-    kernel. work: of one call.
+    kernel; form: how that emits it, or "". work: of one call.
 
     parts: the instructions of a fusion; empty for a single op. split: whether threads may share the kernel.
     """
@@ -65,14 +65,18 @@ class StepFacts:
     work: Cost = NO_COST
     parts: tuple[Part, ...] = ()
     split: bool = False
+    form: str = ""
 
 
-def facts_of(plan: Plan, stacks: Mapping[str, str], attributes: Mapping[str, object]) -> list[StepFacts]:
+def facts_of(
+    plan: Plan, stacks: Mapping[str, str], attributes: Mapping[str, object], forms: Mapping[str, str] | None = None
+) -> list[StepFacts]:
     """The facts of a plan's steps, in the order of `walk`, without profile steps.
 
-    stacks: name of a kernel → what made it. attributes: those of the module that was compiled.
+    stacks: name of a kernel → what made it. attributes: those of the module that was compiled. forms: name of a kernel
+    → how it is emitted.
     """
-    reader = _Reader(stacks, Sources(attributes), CostAnalysis())
+    reader = _Reader(stacks, Sources(attributes), CostAnalysis(), forms or {})
     return [reader.step(step) for step in plan.walk() if not isinstance(step, ProfileStep)]
 
 
@@ -93,7 +97,7 @@ class Known:
         found = self._steps.get((name, kind if kind in PLANNED else "kernel"))
         if not found:
             return None
-        return found.popleft() if kind in PLANNED else replace(found[0], kind=kind, stack="")
+        return found.popleft() if kind in PLANNED else replace(found[0], kind=kind, stack="", form="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +105,7 @@ class _Reader:
     stacks: Mapping[str, str]
     sources: Sources
     costs: CostAnalysis
+    forms: Mapping[str, str]
 
     def facts(self, i: Instruction) -> Facts:
         target = i.attributes.get("custom_call_target")
@@ -123,8 +128,9 @@ class _Reader:
         if not work.bytes:  # of a custom call, whose cost nobody knows
             work = Cost(work.flops, work.transcendentals, float(sum(a.slice.size for a in step.kernel.arguments)))
         parts = () if body is None else self.parts(body)
-        stack = self.stacks.get(step.kernel.name, "")
-        return StepFacts(facts, kind, shape, stack, work, parts, step.kernel.partition is not None)
+        name = step.kernel.name
+        stack, form = self.stacks.get(name, ""), self.forms.get(name, "")
+        return StepFacts(facts, kind, shape, stack, work, parts, step.kernel.partition is not None, form)
 
     def parts(self, body: Computation) -> tuple[Part, ...]:
         members = [i for i in body.instructions if i.opcode not in NO_WORK]

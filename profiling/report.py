@@ -20,7 +20,8 @@ class Step:
     """A step of a program, in the order of its text; times and counts of one run, without what the profile costs.
 
     kind: kernel, copy, while, conditional. depth: how many steps it is inside of. shape: of its result, or "" where
-    nothing is known but its name. stack: what made its kernel.
+    nothing is known but its name. stack: what made its kernel; form: how, if that
+    is known.
     calls: a run. total: with the steps inside, own: without. least: the shortest call. bytes, flops, transcendentals:
     work of one call. iterations: of a loop, a run; None for other steps and where nothing in the body tells.
     split: whether threads may share it. parts: the instructions of a fusion, with estimated shares of its time.
@@ -46,6 +47,7 @@ class Step:
     iterations: float | None = None
     parts: tuple[Part, ...] = ()
     counters: Mapping[str, float] | None = None
+    form: str = ""
 
     @property
     def mean(self) -> float:
@@ -132,11 +134,14 @@ def _report(row: Any) -> Report:
 
 
 def _step(row: Any) -> Step:
-    values = _values(Step, row, {"parts", "counters", "iterations"})
+    values = _values(Step, row, {"parts", "counters", "iterations", "form"})
+    form = row.get("form", "")  # of a version that did not say it
+    if not isinstance(form, str):
+        raise _Malformed("form of a step is no text")
     iterations = row.get("iterations")
     if iterations is not None and not _is_number(iterations):
         raise _Malformed("iterations of a step is no number")
-    return Step(**values, parts=_parts(row), counters=_counters(row), iterations=iterations)
+    return Step(**values, parts=_parts(row), counters=_counters(row), iterations=iterations, form=form)
 
 
 def _parts(row: Mapping[str, Any]) -> tuple[Part, ...]:

@@ -84,6 +84,7 @@ def _of_step(step: Step) -> dict[str, Any]:
         "op_name": step.op_name,
         "source": step.source,
         "stack": step.stack,
+        "form": step.form,
     }
     arguments: dict[str, Any] = {key: value for key, value in known.items() if value}
     if step.kind in ("kernel", "copy"):

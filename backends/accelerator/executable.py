@@ -119,6 +119,11 @@ class DeviceExecutable(Executable):
         return DeviceExecutable(self.platform_name, self._device, image, self.program, *rest)
 
     @property
+    def form_names(self) -> dict[str, str]:
+        """Nothing: kernels for a device's items are not told apart."""
+        return {}
+
+    @property
     def is_recording(self) -> bool:
         """Whether runs note when its steps begin and end."""
         return self._recorder is not None

@@ -10,6 +10,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 from ...codegen.cache import ObjectCache
+from ...codegen.form_text import forms_text
+from ...codegen.forms import ChosenForms
 from ...codegen.glue import kernels_of, modules_of
 from ...codegen.helpers import build_helper
 from ...codegen.load import load
@@ -112,8 +114,11 @@ class HostCompiler(Compiler[Plan]):
             parts.append(Part(shadows.emitter, tuple(shadows.requests.values())))
             seconds |= {request.name: seconds[name] for name, request in shadows.requests.items() if name in seconds}
         memory = Memory(len(program.assignment.allocations))
+        forms: dict[str, ChosenForms] = {}
 
         def host_of(made: Sequence[Made]) -> tuple[SequentialThunk, BuiltHost | None]:
+            for batch in made:
+                forms.update(batch.module.forms)
             ranged = _ranged(made)
             thunks = from_plan(program, ranged=ranged, devices=options.devices)
             if shadows is not None:
@@ -160,6 +165,7 @@ class HostCompiler(Compiler[Plan]):
             host_text=partial(host.text, options.emit) if host is not None else None,
             built=None if host is None else host.module,
             checks_memory=options.debug == DebugKind.MEMORY,
+            forms=forms,
         )
 
     def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:
@@ -295,13 +301,15 @@ def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest
 
 
 def _stages(parts: Sequence[Part], options: CompileOptions) -> Iterator[tuple[str, str]]:
-    """File names and texts in the order of the stages: legacy.1.ll, legacy.2.optimized.ll, …
+    """File names and texts in the order of the stages: legacy.0.forms.txt, legacy.1.ll, legacy.2.optimized.ll, …
 
     A stage holds all kernels of a stack, not one batch, because that is easier to read.
     """
     emit = replace(options.emit, keep_stages=True)
     for part in parts:
         module = part.emitter.emit(part.requests, emit)
+        if module.forms:
+            yield f"{part.emitter.name}.0.forms.txt", forms_text(part.emitter.name, module.forms)
         if module.language == "llvm":
             named = [*module.stages, ("ll", module.llvm_ir)]
             texts = modules_of(module, emit)

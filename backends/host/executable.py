@@ -20,6 +20,7 @@ from .interruptible import LONG, QUICK, in_main_thread, run_aside
 
 if TYPE_CHECKING:
     from ...codegen.cache import ObjectCache
+    from ...codegen.forms import ChosenForms
     from ...codegen.load import LoadedCode
     from ...codegen.options import Target
     from ...ffi.sites import Sites
@@ -73,9 +74,11 @@ class HostExecutable(Executable):
         shadows: Shadows | None = None,
         built: HostModule | None = None,
         checks_memory: bool = False,
+        forms: Mapping[str, ChosenForms] | None = None,
     ):
         """built: the host program in the code, if it was made of these thunks in this process. checks_memory: whether
-        all runs are as those of `execute_checked`.
+        all runs are as those of `execute_checked`. forms: kernel → its forms, of the stacks that say them; of a program
+        from a file there are none.
         """
         # A program that is only loaded needs nothing of all this (loader.py).
         from ...thunks.check_log import log_of
@@ -89,7 +92,7 @@ class HostExecutable(Executable):
         self.image, self.program, self.code, self._plan = image, program, code, plan
         self.thunks, self.target = image.thunks, target
         self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
-        self.timings, self.stages = timings, stages
+        self.timings, self.stages, self.forms = timings, stages, forms or {}
         self._signature, self._border = Signature.of(image), image.border
         variable = self._signature.variable
         handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
@@ -355,7 +358,8 @@ class HostExecutable(Executable):
             return made
         from ...profiling.facts import facts_of
 
-        return made.with_facts(facts_of(self._plan, dict(self.kernels), self.program.attributes))
+        facts = facts_of(self._plan, dict(self.kernels), self.program.attributes, self.form_names)
+        return made.with_facts(facts)
 
     @property
     def has_shadows(self) -> bool:
@@ -395,6 +399,11 @@ class HostExecutable(Executable):
 
         runner = self._executor.runner
         return event_cost(runner.run, runner.profile)
+
+    @property
+    def form_names(self) -> dict[str, str]:
+        """Kernel → the names of its forms."""
+        return {kernel: " + ".join(forms.names) for kernel, forms in self.forms.items()}
 
     @property
     def is_recording(self) -> bool:

@@ -54,7 +54,10 @@ def _with_thunks(
         code = _with_host(executable, thunks, emit_for, options)
     image = replace(executable.image, thunks=thunks)
     plan = executable.plan if executable.is_planned else None
-    return HostExecutable(image, executable.program, code, executable.target, {}, plan=plan, recorder=recorder)
+    forms = executable.forms
+    return HostExecutable(
+        image, executable.program, code, executable.target, {}, plan=plan, recorder=recorder, forms=forms
+    )
 
 
 def _with_host(

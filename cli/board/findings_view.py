@@ -17,6 +17,7 @@ MOST_LINES = 300
 """Lines of a text that a page holds."""
 
 STAGES = {
+    "forms.txt": "Forms",
     "lhlo.mlir": "LHLO",
     "mlir": "MLIR",
     "llvm.mlir": "LLVM dialect",

@@ -57,5 +57,8 @@ def _view(folder: Path, pages: set[str]) -> KernelView:
     )
 
 
-ORDER = ("lhlo.mlir", "before.mlir", "mlir", "after.mlir", "llvm.mlir", "lowered.mlir", "ll", "optimized.ll", "s")
-"""Kinds of stages, from the instruction down to its code."""
+ORDER = (
+    *("forms.txt", "lhlo.mlir", "before.mlir", "mlir", "after.mlir", "llvm.mlir", "lowered.mlir"),
+    *("ll", "optimized.ll", "s"),
+)
+"""Kinds of stages: how the kernel is emitted, then from the instruction down to its code."""

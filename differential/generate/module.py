@@ -12,6 +12,7 @@ from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from .focus import AGAIN_PERCENT, draw_focus, draw_pair, grow_focus
+from .idioms import grow_idiom
 from .inputs import array_of
 from .program import Body, Limits, Program
 from .source import Recorded, Source, blob_of, choices_of
@@ -46,6 +47,7 @@ def draw_case(source: Source, limits: Limits | None = None) -> Case:
     program = Program(source, limits, OPSET[focus[-1]].dtypes if focus else None)
     body = Body(program, limits.depth, entry=True)
     body.parameter(program.types[0], program.shapes[0])
+    grow_idiom(body)
     most = limits.instructions
     count = source.integer(1, source.choice((min(3, most), min(5, most), most)))  # rather a small one: it is quick
     if focus:

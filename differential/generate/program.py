@@ -25,6 +25,20 @@ TAILS = (*range(1, 18), 31, 32, 33, 63, 64, 65, 70, 127, 128, 129, 130, 131, 255
 TILES = (16, 15, 17, 31, 32, 33, 47, 63)
 """Sizes of both dimensions of a matrix that has more than a tile of each."""
 SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 0)
+FORM_LIMITS = (
+    *(2, 3, 4, 5, 7, 8, 9, 10, 12, 16, 20, 24, 32, 33, 64, 128, 200, 250, 256, 512),
+    *(1536, 2048, 4096),
+)
+"""The limits of the stacks' forms up to MOST_ELEMENTS. They stand here again, so that a blob draws the same program
+when a stack's limit moves; a test compares them with the stacks' tables.
+"""
+
+
+def near(limits: Sequence[int]) -> tuple[int, ...]:
+    """Sizes at limits and on both of their sides, each once."""
+    return tuple(dict.fromkeys(n for limit in limits for n in (limit, limit - 1, limit + 1) if n > 0))
+
+
 LONG = (100_003, 131_072, 131_073, 200_001)
 """Numbers of elements that a long sum folds: enough for a loss of precision to show."""
 MOST_ELEMENTS, MOST_RANK = 4096, 8
@@ -91,10 +105,19 @@ class Program:
             return (draw.choice(TAILS),)
         if rank == 2 and draw.chance(15):
             return draw.choice(TILES), draw.choice(TILES)
+        if rank == 2 and draw.chance(20):
+            return self.limited_dims()
         dims = [draw.choice(SMALL if rank < 4 else (1, 2, 3)) for _ in range(rank)]
         if rank in (2, 3) and draw.chance(30):
             dims[draw.integer(0, rank - 1)] = draw.choice(TAILS)
         return tuple(dims) if math.prod(dims) <= MOST_ELEMENTS else tuple(min(n, 4) for n in dims)
+
+    def limited_dims(self) -> tuple[int, int]:
+        """Of a matrix, one side of which is at a limit of the stacks' forms, or beside it."""
+        draw = self.source
+        one = draw.choice(near(FORM_LIMITS))
+        other = draw.choice([n for n in near(FORM_LIMITS) if n * one <= max(one, MOST_ELEMENTS)])
+        return (other, one) if draw.chance(50) else (one, other)
 
     def done(self, name: str, instructions: Sequence[Instruction], root: Instruction) -> Computation:
         made = Computation(name, tuple(instructions), root)
@@ -291,12 +314,16 @@ class Body:
             return scalar
         return self.moved(Op.BROADCAST, [scalar], Shape(scalar.dtype, tuple(dims)), dimensions=())
 
-    def parameter(self, dtype: DType, dims: tuple[int, ...], kinds: Sequence[str] = ()) -> Value:
-        """A parameter. kinds: of its numbers, if not those that are usual for the type."""
+    def parameter(
+        self, dtype: DType, dims: tuple[int, ...], kinds: Sequence[str] = (), layout: tuple[int, ...] | None = None
+    ) -> Value:
+        """A parameter. kinds: of its numbers, if not those that are usual for the type; layout: if it is not drawn."""
         kinds = kinds or (FLOAT_KINDS if continuous(dtype) else INTEGER_KINDS)
         given = Input(self.source.choice(kinds), self.source.integer(0, 255))
         shape = Shape(dtype, dims)
-        if len(dims) > 1 and self.source.chance(LAYOUT_PERCENT):
+        if layout is not None:
+            shape = shape.with_layout(layout)
+        elif len(dims) > 1 and self.source.chance(LAYOUT_PERCENT):
             shape = shape.with_layout(tuple(self.source.sample(range(len(dims)), len(dims))))
         made = self.instruction(Op.PARAMETER, (), shape, parameter_number=len(self.program.inputs))
         self.program.inputs.append(given)

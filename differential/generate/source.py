@@ -19,7 +19,7 @@ from ...hlo.errors import InputError
 
 T = TypeVar("T")
 
-VERSION = 9
+VERSION = 10
 """Of the generator: a blob of another version draws another program, and is refused. Raise it with each change of what
 is drawn."""
 

@@ -145,15 +145,16 @@ class Form:
 
 
 def form(
-    name: str, emit: Callable[..., None], constants: ModuleType | None = None, **measures: str
+    name: str, emit: Callable[..., None], *constants: ModuleType, **measures: str
 ) -> Callable[[Callable[[Task], Fit]], Form]:
     """Make a form of what says whether it fits; the first paragraph of its documentation says why there is the form.
 
-    measures: by the names of constants of a module (by default, of the same) what is compared with them, and its unit.
+    measures: by the names of constants of modules (by default, of the same) what is compared with them, and its unit.
     """
 
     def made(fits: Callable[[Task], Fit]) -> Form:
-        values: dict[str, Any] = vars(constants) if constants else fits.__globals__
+        rooms: list[dict[str, Any]] = [vars(module) for module in constants] or [fits.__globals__]
+        values = {name: next(room[name] for room in rooms if name in room) for name in measures}
         limits = tuple(Limit(constant, measure, values[constant]) for constant, measure in measures.items())
         why = " ".join((fits.__doc__ or "").split("\n\n")[0].split())
         return Form(name, why, fits, emit, limits)

@@ -36,6 +36,12 @@ Body: TypeAlias = Callable[[list[IndexValue]], None]
 TILE_SIDE = 64
 """Elements along each side of a tile: 16 KiB for floats."""
 
+MINIMUM_TILED_ELEMENTS = TILE_SIDE * TILE_SIDE
+"""Elements of an array that is read across memory, at least: those of a tile."""
+
+MINIMUM_TILED_SIDE = 8
+"""Elements of the result along each side, at least: what is one value a row needs no tiles."""
+
 SHORTEST = 8
 """Neighbours that a loop of constant length is worth it for; of fewer, it goes over what the steps have of each row."""
 
@@ -211,11 +217,12 @@ def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int
     found = (
         c
         for root in roots
-        for c in crossings_of(view, root, TILE_SIDE * TILE_SIDE)
+        for c in crossings_of(view, root, MINIMUM_TILED_ELEMENTS)
         if c.across != fast and fast in c.roles
     )
-    crossings = [c for c in found if shape.dims[c.across] >= 8]  # what is one value a row needs no tiles
-    return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
+    crossings = [c for c in found if shape.dims[c.across] >= MINIMUM_TILED_SIDE]
+    wide = fast is not None and shape.dims[fast] >= MINIMUM_TILED_SIDE
+    return (crossings[0].across, fast, crossings) if fast is not None and wide and crossings else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,7 +536,12 @@ def channels_apart(task: Task) -> Fit:
     return Fit(found)
 
 
-@form("nest/tiles", emit_tiles, TILE_SIDE="elements along a side")
+@form(
+    "nest/tiles",
+    emit_tiles,
+    MINIMUM_TILED_ELEMENTS="elements of what is read across memory",
+    MINIMUM_TILED_SIDE="elements along a side",
+)
 def tiled(task: Task) -> Fit:
     """Arrays read across the order of memory: tiles of two dimensions, transposed in registers.
 
@@ -538,9 +550,8 @@ def tiled(task: Task) -> Fit:
     view, results, partition, numbered = task.view, task.results, task.partition, task.numbered
     shape, found = results.shape, tile_of(view, results.roots, results.shape)
     if found is None:
-        raise Unfit(
-            f"nothing of {TILE_SIDE * TILE_SIDE} elements is read across at least 8 rows of at least 8 elements"
-        )
+        least, side = MINIMUM_TILED_ELEMENTS, MINIMUM_TILED_SIDE
+        raise Unfit(f"nothing of {least} elements is read across at least {side} rows of at least {side} elements")
     across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)

@@ -98,7 +98,6 @@ def _column(task: Task) -> int:
     convolution_depth,
     MINIMUM_MULTIPLICATIONS="multiplications",
     MINIMUM_NEIGHBOURS="neighbours in both operands",
-    MAXIMUM_FEATURES="output features that are neighbours",
 )
 def deep(task: Task) -> Fit:
     """Input features are neighbours in both operands: vectors along the depth, by a function that kernels share."""
@@ -112,6 +111,7 @@ def deep(task: Task) -> Fit:
     "convolution/channels",
     _emit(Channels),
     convolution_channels,
+    MINIMUM_MULTIPLICATIONS="multiplications",
     MINIMUM_TILE_PRODUCTS="multiply-adds of vectors in a tile",
     COLUMN_TERMS="terms of a sum",
 )

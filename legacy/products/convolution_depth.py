@@ -30,7 +30,7 @@ MINIMUM_NEIGHBOURS = 8
 """Neighbours in both operands from which on vectors of them pay off."""
 
 MAXIMUM_FEATURES = 7
-"""Output features of a tile, and of a convolution whose features are neighbours in the kernel: more make a vector."""
+"""Output features of a tile."""
 
 SUMS = 24
 """Vectors of sums of a tile at most, where there are registers for more."""
@@ -51,8 +51,6 @@ def must_be_deep(view: View, instruction: Instruction) -> None:
     near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1 and c.ins > 1
     count = neighbours(instruction) if near else 1
     at_least(count, MINIMUM_NEIGHBOURS, "neighbours in both operands")
-    adjacent = c.outs > MAXIMUM_FEATURES and right[c.dims.kernel_output_feature] == 1
-    needs(not adjacent, f"{c.outs} output features are neighbours, more than {MAXIMUM_FEATURES}")
     # Only registers of 512 bits have masks for elements of 16.
     whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
     needs(whole or all(o.shape.dtype is dtype for o in operands), f"{c.ins} narrow features are no whole vectors")

@@ -469,7 +469,7 @@ def wanted(view: View, rows: RowGraph, step: Walk, through: bool = True) -> set[
     return found
 
 
-@form("rows/walks", emit_rows, STAGED_BYTES="bytes of values that several walks need")
+@form("rows/walks", emit_rows)
 def walks(task: Task) -> Fit:
     """Rows one by one: a walk over the row for each level of reductions, whose results stay in registers."""
     view, rows = task.view, rows_of(task)

@@ -23,7 +23,7 @@ VALUES = 1 << DIGIT
 MINIMUM_LENGTH_OF_DIGIT = 8
 """Least elements of a row for each digit of its keys. Shorter rows are faster by merges: each pass adds up counts."""
 
-LENGTH_LIMIT = 1 << 31
+MAXIMUM_LENGTH = (1 << 31) - 1
 """Counts have 32 bits."""
 
 
@@ -33,7 +33,7 @@ def digits(order: KeyOrder) -> int:
 
 def is_worth(order: KeyOrder, length: int) -> bool:
     """Whether rows of this length are sorted by digits."""
-    return MINIMUM_LENGTH_OF_DIGIT * digits(order) <= length < LENGTH_LIMIT
+    return MINIMUM_LENGTH_OF_DIGIT * digits(order) <= length <= MAXIMUM_LENGTH
 
 
 def count_bytes(order: KeyOrder) -> int:

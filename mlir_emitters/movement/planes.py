@@ -21,7 +21,7 @@ from ..loops.ranges import Steps, outer_loops
 from ..loops.view import Subject, View
 from .transposition import pure_transposition
 
-CHANNELS = range(2, 5)
+MAXIMUM_CHANNELS = 4
 MINIMUM_ELEMENTS = 1 << 12  # elements of an array
 WIDE_BITS = 512  # bits of vectors of processors that shuffle lanes of any width well
 NARROW_BYTES, PART_BYTES = (
@@ -97,8 +97,8 @@ def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> P
         else max(facts.vector_bits // 8, PART_BYTES)
     )
     lanes = part // dtype.bytes
-    if channels not in CHANNELS or not found or dims[found[0]] != channels:
-        return "neighbours in the array are no two to four channels of a pixel"
+    if not 2 <= channels <= MAXIMUM_CHANNELS or not found or dims[found[0]] != channels:
+        return f"{channels} neighbours in the array are not the 2 to {MAXIMUM_CHANNELS} channels of a pixel"
     if size < 2 * lanes:
         return fewer(size, "pixels", 2 * lanes)
     around = tuple((d, strides[d]) for d in reversed(inner) if d != found[0])

@@ -27,8 +27,8 @@ from .convolution_window import Loop
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
 
-FEW_FEATURES = 8
-"""Output features below which they fill no vector where they are neighbours in the kernel."""
+MAXIMUM_FEATURES = 7
+"""Output features of a tile."""
 
 MINIMUM_RUN_ELEMENTS = 8
 """Elements that are neighbours in both operands, at least: sums of fewer are sooner made of scalars."""
@@ -52,8 +52,6 @@ def why_not_deep(facts: Facts, node: Node) -> str | None:
         return fewer(geometry.work, "multiplications", MINIMUM_WORK)
     if _run(node) < MINIMUM_RUN_ELEMENTS:
         return fewer(_run(node), "neighbours in both operands", MINIMUM_RUN_ELEMENTS)
-    if geometry.features >= FEW_FEATURES and kernel.strides[labels.kernel_output_feature] == 1:
-        return f"{geometry.features} output features are neighbours, {FEW_FEATURES} or more"
     narrow = any(buffer.dtype is not wide for buffer in (source, kernel))
     if narrow and facts.vector_bits < 512 and inputs % lanes_of(facts, node):
         return f"{inputs} narrow input features fill no vectors of {lanes_of(facts, node)}, and there are no masks"
@@ -89,7 +87,7 @@ def tile_of(facts: Facts, features: int, positions: int) -> tuple[int, int]:
     """(Features, positions) of the tile with the fewest loads a product that registers hold, for as many of both."""
     registers = 32 if facts.vector_bits >= 512 else 16
     tiles = []
-    for n in range(1, min(features, FEW_FEATURES - 1) + 1):
+    for n in range(1, min(features, MAXIMUM_FEATURES) + 1):
         most = min((registers - n - 1) // n, MAXIMUM_SUM_VECTORS // n, positions)
         for p in range(max(1, most), most // 2, -1):
             used = features / (-(-features // n) * n) * (positions - positions % p) / positions

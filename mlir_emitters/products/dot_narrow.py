@@ -30,7 +30,7 @@ MINIMUM_ROWS = 16  # for which columns are worth a copy
 MINIMUM_ROW_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than their products
 MINIMUM_VECTOR_BITS = 128  # of vectors
 NEAR_ELEMENTS = 4 << 10  # elements of the columns of a block: they stay in the first cache
-MAXIMUM_ELEMENTS = 16 * NEAR_ELEMENTS  # on the stack
+MAXIMUM_COLUMN_BYTES = 16 * NEAR_ELEMENTS * DType.F32.bytes  # on the stack
 BAND_ROWS = 96  # rows of a block; their sums may be on the stack
 STREAMED_BYTES = (
     3 << 22
@@ -101,7 +101,7 @@ def slim_product_of(facts: Facts, node: Node, result: Buffer) -> Product | str:
             column = few[0] if few else Dimension(1, 0, 0, 0)
             operands = Operand.of(left), Operand.of(right)
             return Product(*operands, many[-1], column, depth, (*around, *many[:-1]))
-    return reasons[0]
+    return reasons[0] if reasons[0] == reasons[1] else f"left: {reasons[0]}; right: {reasons[1]}"
 
 
 def _why_not(
@@ -119,8 +119,8 @@ def _why_not(
         return more(columns, "columns", most)
     if depth.size < MINIMUM_ROW_VECTORS * lanes:
         return fewer(depth.size, "elements of a row", MINIMUM_ROW_VECTORS * lanes)
-    size, most = depth.size * columns * wide.bytes, MAXIMUM_ELEMENTS * DType.F32.bytes
-    return more(size, "bytes of columns", most) if size > most else ""
+    size = depth.size * columns * wide.bytes
+    return more(size, "bytes of columns", MAXIMUM_COLUMN_BYTES) if size > MAXIMUM_COLUMN_BYTES else ""
 
 
 def lanes_for(vector_bits: int, wide: DType, depth: int, columns: int) -> int:

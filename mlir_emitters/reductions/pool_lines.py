@@ -15,6 +15,7 @@ from ...hlo.opcodes import Op
 from ..core.builder import Index, Unroll, Value
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
+from ..loops.form import more
 from .reduce_window import Pool, lone_op, slides_of
 from .windows import maximum, minimum
 
@@ -28,13 +29,16 @@ IDEMPOTENT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR})
 """Operations whose result with a value's double is the value."""
 
 
-def has_lines(node: Node) -> bool:
-    """Whether `LinePool` can and should emit a pool."""
-    slides, column = slides_of(node), node.output.shape.minor_to_major[0]
-    slide = slides[column]
-    if (slide.gap, slide.spread) != (1, 1) or not max(2, slide.stride) <= slide.window <= MAXIMUM_TAPS:
-        return False
-    return slide.stride <= MAXIMUM_STRIDE and lone_op(node) in {Op.ADD, *IDEMPOTENT}
+def why_not_lines(node: Node) -> str | None:
+    """None if `LinePool` can and should emit a pool."""
+    slide = slides_of(node)[node.output.shape.minor_to_major[0]]
+    if (slide.gap, slide.spread) != (1, 1):
+        return "windows or what they are over have gaps along memory"
+    if not max(2, slide.stride) <= slide.window <= MAXIMUM_TAPS:
+        return f"{slide.window} window positions along memory, not {max(2, slide.stride)} to {MAXIMUM_TAPS}"
+    if slide.stride > MAXIMUM_STRIDE:
+        return more(slide.stride, "places between windows", MAXIMUM_STRIDE)
+    return None if lone_op(node) in {Op.ADD, *IDEMPOTENT} else "windows are not added up, nor of an extremum"
 
 
 class LinePool(Pool):

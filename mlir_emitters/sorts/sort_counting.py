@@ -21,6 +21,9 @@ WIDE_BITS = 11
 BITS = 8
 """Of other digits."""
 
+MAXIMUM_ROW_ELEMENTS = (1 << 31) - 1
+"""Counts have 32 bits."""
+
 MINIMUM_PASS_ELEMENTS = 10
 """Elements of a row for each pass from which passes are faster than merges: each pass adds up its counts."""
 
@@ -46,7 +49,7 @@ def digits_for(keys: Keys, length: int) -> Digits | None:
     """How rows of this length are sorted by digits; None if they are merged."""
     bits = WIDE_BITS if keys.bits == 32 and length >= WIDE_ELEMENTS else BITS
     digits = Digits(bits, -(-keys.bits // bits))
-    return digits if MINIMUM_PASS_ELEMENTS * digits.passes <= length < 1 << 31 else None  # counts have 32 bits
+    return digits if MINIMUM_PASS_ELEMENTS * digits.passes <= length <= MAXIMUM_ROW_ELEMENTS else None
 
 
 class CountingSort:

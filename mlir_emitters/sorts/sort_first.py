@@ -16,10 +16,10 @@ from ..loops.elemental import Elemental
 from .sort_keys import Keys
 from .sort_lanes import Lane, Source
 
-FEW = 12
-"""A row has at least FEW times k elements; a shorter one is sorted."""
+MINIMUM_SHARE = 12
+"""Elements of a row for each of its k first ones, at least; a shorter row is sorted."""
 
-FEW_EXACT = 3
+MINIMUM_SHARE_OF_SHORT = 3
 """The same of a row below ROW elements."""
 
 ROW = 384
@@ -35,7 +35,7 @@ MASK = 32
 
 def is_selected(length: int, wanted: int) -> bool:
     """Whether the first `wanted` elements of rows of this length are selected."""
-    return length >= max(MASK, wanted * (FEW if length >= ROW else FEW_EXACT))
+    return length >= max(MASK, wanted * (MINIMUM_SHARE if length >= ROW else MINIMUM_SHARE_OF_SHORT))
 
 
 def classes(length: int, wanted: int) -> int:

@@ -228,9 +228,11 @@ def test_stages_writes_every_stage_of_both_stacks(add, tmp_path, capsys):
         "1.optimized.hlo",
         "2.plan.txt",
         "3.thunks.txt",
+        "legacy.0.forms.txt",
         "legacy.1.ll",
         "legacy.2.optimized.ll",
         "legacy.3.s",
+        "mlir.0.forms.txt",
         "mlir.1.lhlo.mlir",
         "mlir.2.mlir",
         "mlir.3.llvm.mlir",
@@ -239,6 +241,10 @@ def test_stages_writes_every_stage_of_both_stacks(add, tmp_path, capsys):
         "mlir.6.s",
     }
     assert all(p.stat().st_size for p in out.iterdir())
+    capsys.readouterr()
+    assert main(["forms", str(add), "--emitters", "mlir"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert " ".join((out / "mlir.0.forms.txt").read_text().split()) == printed
     assert main(["stages", str(add), "--dir", str(tmp_path / "more"), "--host-program", "compiled"]) == 0
     more = {p.name for p in (tmp_path / "more").iterdir()} - names
     assert more == {"4.host.mlir", "5.host.ll", "6.host.optimized.ll"}

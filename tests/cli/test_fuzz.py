@@ -19,12 +19,16 @@ from ...differential.finding import read_finding
 from ...differential.generate.program import Limits
 from ...differential.generate.source import Seeded
 from ...hlo.opcodes import Op
+from ...migration.forms import form_tables
 from ..support.planted_tanh import plant
 
 SMALL = ["--profile", "ci", "--jobs", "1", "--ops", "tanh", "--dtypes", "f32", "--stacks", "evaluator,legacy"]
 
 SCALARS = {"folder", "seed", "cases", "refused", "seconds", "cases_per_second"}
-DOCUMENT, LISTS = {"schema", "version", "command", "status"}, {"findings", "unrepeated", "undecided", "coverage"}
+DOCUMENT, LISTS = (
+    {"schema", "version", "command", "status"},
+    {"findings", "unrepeated", "undecided", "coverage", "forms"},
+)
 
 
 def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsys):
@@ -90,6 +94,25 @@ def test_what_did_not_run_is_named():
     families = by_family(state.coverage, orders)
     assert families["unary"]["mlir"].left == () and families["binary"]["mlir"].left == ("add",)
     assert reached(state.coverage, orders)["mlir"].to_json() == {"pairs": 2, "opcodes": 1, "wanted": 2, "left": ["add"]}
+
+
+def test_forms_that_no_kernel_had_are_named():
+    """Of the tables of the stacks that ran, but for those of devices."""
+    state, tables = State(0, cases=2000, seconds=100.0), form_tables()
+    state.coverage["tanh", "f32", "mlir"] = 5
+    host = [row.name for row in tables["mlir"] if not row.for_devices]
+    state.forms.update({("mlir", name): 2 for name in host[2:]} | {("legacy", "scatter"): 1})
+    shown = summary(state, Orders())
+    assert f"forms of mlir: {len(host) - 2}/{len(host)}\n  not reached: {host[0]}, {host[1]}\n" in shown
+    assert "forms of legacy" not in shown and "groups/" not in shown
+
+
+def test_a_campaign_counts_forms_and_keeps_them(tmp_path, capsys):
+    folder = tmp_path / "f"
+    assert main(["fuzz", *SMALL, "--seconds", "4", "-o", str(folder), "--json"]) == 0
+    forms = {(stack, form): count for stack, form, count in json.loads(capsys.readouterr().out)["forms"]}
+    assert forms["legacy", "nest/linear"] > 0 and {stack for stack, _ in forms} == {"legacy"}
+    assert read_state(folder).forms == forms
 
 
 def test_a_blob_runs_again(capsys):

@@ -10,7 +10,9 @@ from ...cli.main import main
 from ...cli.profile import WAYS
 from ...display import roofline_plot
 from ...display.graph_theme import theme_of
+from ...mlir_emitters import form_table
 from ...profiling import groups
+from ...profiling.report import from_json
 from ..profiling.reports import loop, made, step
 from ..support.lhlo_programs import SMALL_LOOP
 
@@ -101,6 +103,23 @@ def test_json_on_standard_output_is_all_of_it(fused, capsys):
     (profile,) = document["profiles"]
     assert document["kind"] == "testbed-profile" and profile["emitters"] == "mlir,dot=legacy" and profile["runs"] == 2
     assert any(part["facts"]["source"] == "model.py:3" for s in profile["steps"] for part in s["parts"])
+
+
+def test_kernels_say_their_forms(fused, tmp_path, capsys):
+    """A compiled program has none, and neither have profiles of versions that did not say them."""
+    out = tmp_path / "out.json"
+    assert main(["profile", fused, *FAST, "--emitters", "mlir", "--json", str(out)]) == 0
+    (profile,) = profiles(out)
+    forms = {s["form"] for s in profile["steps"] if s["kind"] == "kernel"}
+    named = {row.name for row in form_table()}
+    assert forms and all(set(form.split(" + ")) <= named for form in forms)
+    printed = capsys.readouterr().out
+    assert all(form in printed for form in forms)
+    document = json.loads(out.read_text())
+    for row in document["profiles"][0]["steps"]:
+        del row["form"]
+    (old,) = from_json(json.dumps(document), "old.json")
+    assert {s.form for s in old.steps} == {""}
 
 
 def test_lhlo(looping, tmp_path, capsys):

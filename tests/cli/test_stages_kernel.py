@@ -64,7 +64,14 @@ def test_the_board_shows_a_kernel(dump, tmp_path, capsys):
     page = (tmp_path / "board" / "kernel-k.html").read_text()
     heads = re.findall(r'<h2 id="row-\d+">([^<]+)</h2>', page)
     assert heads == [
-        *("LHLO", "XLA&#39;s MLIR before its passes", "MLIR", "XLA&#39;s MLIR after its passes", "LLVM dialect"),
+        *(
+            "Forms",
+            "LHLO",
+            "XLA&#39;s MLIR before its passes",
+            "MLIR",
+            "XLA&#39;s MLIR after its passes",
+            "LLVM dialect",
+        ),
         *("XLA&#39;s MLIR, LLVM dialect", "LLVM IR", "LLVM IR, optimised", "Assembly"),
     ]
     assert "pre-optimization of XLA" in page and '<a href="kernel-k.html">k</a>' in (

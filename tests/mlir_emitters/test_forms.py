@@ -259,7 +259,7 @@ def reason(name: str, form: str, change: Callable[[str], str] = str) -> str:
 
 
 def test_reasons_have_the_numbers():
-    assert reason("dot/tiled", "dot/narrow") == "64 columns, more than 8"
+    assert reason("dot/tiled", "dot/narrow") == "left: 64 columns, more than 8; right: rows do not lie along memory"
     assert reason("rows/walks", "rows/softmax") == "rows of 100 elements, not 512 to 16,384"
     assert reason("sort/radix", "sort/abreast") == "4000 positions of a row, not 2 to 256"
     assert reason("nest/plain", "regions") == "nothing is concatenated or padded"
