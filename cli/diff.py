@@ -131,7 +131,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, make, inputs, iterations, bounds, patience, limit):
+        for done in _iterations(program, make, inputs, iterations, bounds, patience, limit, xla_flags):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -193,6 +193,7 @@ def _iterations(
     bounds: Sequence[Bound | Tolerance],
     patience: float,
     limit: float | None,
+    xla_flags: str | None,
 ) -> Iterator[Compared]:
     """Each iteration, compared. A stack that refuses the program once is not asked again."""
     from ..differential.conductor import Conductor, Refused, judged
@@ -216,7 +217,7 @@ def _iterations(
         if len(results) > 1:
             with Watch() as watch:
                 watch.doing("the results are judged")
-                verdict = judged(program.module, values.inputs, results, bounds, patience, runs)
+                verdict = judged(program.module, values.inputs, results, bounds, patience, runs, xla_flags)
         yield Compared(values, runs, dict(conductor.refusals), results, verdict, dict(conductor.stopped))
 
 

@@ -107,11 +107,12 @@ def command(
             length,
             LIMIT + patience,
             Target.host(),
-            begin=partial(load_handlers, handlers),
             first=first,
             on_progress=on_progress,
             on_finding=on_finding,
         )
+        if handlers:
+            campaign.begin = partial(load_handlers, handlers)
         campaign.run()
         if bisects if bisects is not None else options.profile == "campaign":
             _bisect(campaign)

@@ -20,7 +20,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
+@click.argument("modules", metavar="[MODULE]...", nargs=-1, type=MODULE)
+@click.option(
+    "--suite",
+    type=click.Choice(["replay"]),
+    help="Instead of MODULEs: programs that show faults of XLA:CPU, and a gate on each move (docs/replay.md).",
+)
+@click.option("--only", default="", metavar="TEXT", help="Programs of the suite whose names hold this.")
+@click.option(
+    "--emitters",
+    type=click.Choice(["default", "old", "new"]),
+    default="default",
+    show_default=True,
+    help="XLA's emitters for the suite; a version that lacks them says so.",
+)
 @click.option(
     "--jaxlib",
     "versions",
@@ -41,6 +54,9 @@ if TYPE_CHECKING:
 @json_option("the kernels")
 def command(
     modules: tuple[str, ...],
+    suite: str | None,
+    only: str,
+    emitters: str,
     versions: str,
     rounds: int,
     seconds: float,
@@ -51,14 +67,23 @@ def command(
     """Compile MODULEs with several versions of XLA:CPU. Prints, for each kernel and version, the emitter that made it,
     its time here, and its distance from the evaluator in representable values.
 
-    Exit 1 if a version could not be installed.
+    Exit 1 if a version could not be installed, or if a move from one to the next brings a fault of the suite.
     """
+    if bool(modules) == (suite is not None):
+        raise click.UsageError("give MODULEs, or --suite")
+    if suite is None and (only or emitters != "default"):
+        raise click.UsageError("--only and --emitters are those of --suite")
     pin(pinned)
+    names = list(dict.fromkeys(word.strip() for word in versions.split(",") if word.strip()))
+    if suite is not None:
+        from .history_replay import replay
+
+        return replay(names, _provided, emitters, only, output, as_json)
     from ..hlo.errors import InputError
 
     found: list[XlaVersion] = []
     missing: dict[str, str] = {}
-    for name in dict.fromkeys(word.strip() for word in versions.split(",") if word.strip()):
+    for name in names:
         try:
             found.append(_provided(name))
         except InputError as error:

@@ -61,6 +61,7 @@ COMMANDS = {
     "conform": Command("Run a conformance corpus on chosen stacks.", COMPILES + RUNS),
     "fuzz": Command("Draw programs, run them on several stacks, make what differs small.", COMPILES),
     "planted": Command("Plant bugs at run time, and say which of them fuzzing catches, blames and reduces.", COMPILES),
+    "exact": Command("Run kernels over a finite field, where both stacks and the HLO agree bit for bit.", COMPILES),
     "exhaustive": Command("Run ops on every input of small types, and compare the stacks.", COMPILES),
     "reduce": Command("Make the module and the inputs of a mismatch small.", COMPILES),
     "bisect": Command("Find the pass, emitter or part that is guilty of a mismatch.", COMPILES),

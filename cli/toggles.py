@@ -140,6 +140,15 @@ def rollback(file: Path, name: str, reason: str, until: datetime.datetime | None
     "--exhaustive", type=FILE, metavar="FILE", help="What exhaustive -o wrote: pairs that ran on every input count."
 )
 @patience_option
+@click.option(
+    "--checks",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="What the gate asks besides: all, none, or of drawn, scaling, aliasing, rank, length, accuracy, x86-64-v3, "
+    "x86-64-v4.",
+)
+@click.option("--drawn", type=click.IntRange(1), metavar="N", help="Cases of the check drawn. [default: 2000]")
 @click.option("--dry-run", is_flag=True, help="Run the gate, but leave the ledger as it is.")
 @click.pass_obj
 def promote(
@@ -150,20 +159,24 @@ def promote(
     corpus: tuple[str, ...],
     exhaustive: str | None,
     patience: float,
+    checks: str,
+    drawn: int | None,
     dry_run: bool,
 ) -> int:
     """Run the gate of each ROW: differential cases, run time, compile time and memory against the old emitters
-    (ADR 40).
+    (ADR 40), and the checks of docs/migrating.md.
 
     If it passes, the row is on. If not, the row stays as it is, the evidence is kept, and the exit status is 1. --all
     goes on where a run was cut short.
     """
-    from .toggles_promote import promote_rows
+    from .toggles_checks import DRAWN, named_checks
+    from .toggles_promote import Extras, promote_rows
 
     if every == bool(names):
         raise click.UsageError("give rows, or --all")
     results = Path(exhaustive) if exhaustive is not None else None
-    return promote_rows(file, names, cases, [Path(c) for c in corpus], results, dry_run, patience)
+    more = Extras(named_checks(checks), drawn or DRAWN)
+    return promote_rows(file, names, cases, [Path(c) for c in corpus], results, dry_run, patience, more)
 
 
 @command.command()

@@ -30,6 +30,7 @@ from ..migration.ledger_file import RECORDS
 from ..migration.ledger_states import FILE, USUAL
 from ..migration.names import XLA_STACKS
 from ..migration.parity import PARITY, Parity, Speed, shortfalls
+from .toggles_checks import DRAWN, Check, Orders, run_checks
 
 if TYPE_CHECKING:
     from ..benchmarks.rounds import Block, Settings
@@ -53,9 +54,11 @@ def run_gate(
     settings: Settings | None = None,
     stacks: tuple[str, str] = USUAL,
     patience: float = BUDGET,
+    checks: Sequence[Check] = (),
+    drawn: int = DRAWN,
 ) -> tuple[Evidence, list[Speed]]:
     """The evidence for a row, with why it is refused, if it is; and the timed programs. settings: of the timing.
-    patience: seconds of a case to find out what else the float rules permit.
+    patience: seconds of a case to find out what else the float rules permit. checks: what else is asked; drawn: cases.
 
     Machine code that is the same on both stacks proves that results and run time are.
     """
@@ -65,7 +68,8 @@ def run_gate(
     speeds = [speed for speed, _ in races]
     mean = geometric_mean([blocks for _, blocks in races]) if races else Ratio(math.inf, math.inf, math.inf)
     compiling = _mean([s.compile_ratio for s in speeds])
-    refused = "; ".join(shortfalls(compared, speeds, (mean.median, mean.low, mean.high), compiling, parity))
+    ran, more = run_checks(checks, row, stacks, Orders(drawn, patience))
+    lacking = shortfalls(compared, speeds, (mean.median, mean.low, mean.high), compiling, parity)
     evidence = Evidence(
         kind="proved" if compared.same == compared.cases and ties == len(races) else "sampled",
         cases=compared.cases,
@@ -81,7 +85,8 @@ def run_gate(
         date=datetime.date.today(),
         versions=versions(stacks),
         commit=commit(),
-        refused=refused,
+        refused="; ".join([*lacking, *more]),
+        checks=", ".join(ran),
     )
     return evidence, speeds
 

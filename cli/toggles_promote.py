@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from ..differential.exhaustive import Result
     from ..migration.ledger import Evidence, Ledger, Row
     from ..migration.parity import Speed
+    from .toggles_checks import Check
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a gate asks besides. drawn: how many drawn cases."""
+
+    checks: Sequence[Check]
+    drawn: int
 
 
 def promote_rows(
@@ -24,6 +33,7 @@ def promote_rows(
     exhaustive: Path | None,
     dry_run: bool,
     patience: float,
+    extras: Extras,
 ) -> int:
     """The exit status: 1 if a gate refused its row. names: none for all rows that have no evidence of this commit."""
     from ..migration.ledger import refuse_record
@@ -37,7 +47,7 @@ def promote_rows(
     wanted = [read_ledger(file).row(name).name for name in names] if names else _left(file, row_names())
     if not names:
         say(f"{len(wanted)} rows have no evidence of this commit")
-    refused = [name for name in wanted if _promote(file, name, cases, corpora, results, dry_run, patience)]
+    refused = [name for name in wanted if _promote(file, name, cases, corpora, results, dry_run, patience, extras)]
     if len(wanted) > 1:
         say(wrapped(f"{len(wanted) - len(refused)} of {len(wanted)} passed; refused: {', '.join(refused) or 'none'}"))
     return 1 if refused else 0
@@ -76,6 +86,7 @@ def _promote(
     results: Sequence[Result] | None,
     dry_run: bool,
     patience: float,
+    extras: Extras,
 ) -> bool:
     """Run the gate of a row, and write what it says. Returns whether it refuses the row."""
     from ..migration.ledger import judge
@@ -88,7 +99,14 @@ def _promote(
     before, count = ledger.row(name), cases or PARITY.cases
     with progress(count) as advance:
         evidence, speeds = run_gate(
-            before, count, [*suites(), *corpora], on_case=advance, stacks=ledger.stacks, patience=patience
+            before,
+            count,
+            [*suites(), *corpora],
+            on_case=advance,
+            stacks=ledger.stacks,
+            patience=patience,
+            checks=extras.checks,
+            drawn=extras.drawn,
         )
     if results is not None:
         evidence = with_every_input(before, evidence, results)

@@ -21,7 +21,7 @@ import click
 from .output import say, wrapped
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLE = "elementwise.py"
+TABLE = "numerics/elementwise.py"
 EMPTY = '"""The elemental emitters are removed."""\n\nEMIT: dict = {}\n'
 """What is left of the elemental emitters' table."""
 
@@ -94,23 +94,32 @@ def remove(root: Path, what: str) -> list[str]:
 
 def elemental_only(room: Path) -> list[str]:
     """Files of legacy/ that nothing but the elemental table needs, and the table itself."""
-    importers: dict[str, set[str]] = {path.name: set() for path in room.glob("*.py")}
-    for path in room.glob("*.py"):
-        for name in _siblings(path):
-            importers[name].add(path.name)
+    files = _files(room)
+    importers: dict[str, set[str]] = {name: set() for name in files}
+    for importer, path in files.items():
+        for name in _siblings(room, path):
+            importers[name].add(importer)
     gone = {TABLE}
     while more := {name for name, by in importers.items() if by and by <= gone and name not in gone}:
         gone |= more
     return sorted(gone)
 
 
-def _siblings(path: Path) -> Iterator[str]:
+def _files(room: Path) -> dict[str, Path]:
+    """The Python files of a room by their path in it."""
+    return {path.relative_to(room).as_posix(): path for path in sorted(room.rglob("*.py"))}
+
+
+def _siblings(room: Path, path: Path) -> Iterator[str]:
     """Files of its room that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            for name in [node.module] if node.module else [alias.name for alias in node.names]:
-                if (path.parent / f"{name}.py").exists():
-                    yield f"{name}.py"
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+        for module in (folder, *(folder / alias.name for alias in node.names)):
+            file = module.parent / f"{module.name}.py"
+            if file.is_relative_to(room) and file.is_file():
+                yield file.relative_to(room).as_posix()
 
 
 def dependents(root: Path, gone: Sequence[str]) -> list[str]:
@@ -141,8 +150,9 @@ def _left(room: Path, gone: Sequence[str]) -> list[str]:
     if f"legacy/{TABLE}" not in gone or "legacy/__init__.py" in gone:
         return []
     found = []
-    for name in sorted({*_siblings(room / TABLE)} - {Path(file).name for file in gone}):
-        users = sorted(p.name for p in room.glob("*.py") if name in _siblings(p) and f"legacy/{p.name}" not in gone)
+    stay = {name: path for name, path in _files(room).items() if f"legacy/{name}" not in gone}
+    for name in sorted({*_siblings(room, room / TABLE)} & stay.keys()):
+        users = [user for user, path in stay.items() if name in _siblings(room, path)]
         found.append(f"legacy/{name} stays: {', '.join(users)} need{'s' if len(users) == 1 else ''} it")
     return found
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from .cache import DEFAULT_CACHE, ObjectCache
+from .field.element import active
 from .optimize import CompiledObject, build_object, object_key
 from .options import EmitOptions
 
@@ -16,6 +17,7 @@ _OBJECTS: dict[str, bytes] = {}
 
 def text_once(key: Hashable, make: Callable[[], str]) -> str:
     """What `make` gave for this key, a stack's description of a function, when it was first asked for."""
+    key = (key, active())
     found = _TEXTS.get(key)
     if found is None:
         found = _TEXTS[key] = make()

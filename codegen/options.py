@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ..hlo.errors import InputError
 from ..hlo.records import dataclass, field
 from . import libllvm
+from .field.element import Field
 from .forms import ChosenForms
 from .metadata import assumed_metadata
 
@@ -174,6 +175,8 @@ class EmitOptions:
     alone, without blocks, tiles and panels of neighbours. metadata: names in METADATA (metadata.py) that the stacks
     give LLVM.
     group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
+    exact: kernels for the rewriting over a field (docs/exact.md): constants are its elements, and functions are called
+    by their names. LLVM IR of these means nothing before that.
     """
 
     target: Target
@@ -187,6 +190,7 @@ class EmitOptions:
     lean: bool = False
     metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
     group: GroupShape | None = None
+    exact: Field | None = None
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:

@@ -25,7 +25,8 @@ def blamed_for(
     module: Module, inputs: Sequence[np.ndarray], results: Mapping[str, Sequence[np.ndarray]], verdict: Verdict
 ) -> tuple[tuple[str, ...], str]:
     """The suspects, sorted, and a sentence that says why. verdict: one that does not agree."""
-    votes = sorted(((voices(group), group) for group in verdict.groups), key=lambda pair: pair[0], reverse=True)
+    counted = ((voices(group, verdict.doubted), group) for group in verdict.groups)
+    votes = sorted(counted, key=lambda pair: pair[0], reverse=True)
     (most, majority), (next_most, _) = votes[0], votes[1]
     if most > next_most and most > 1:
         outside = _outside(results, majority)

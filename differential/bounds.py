@@ -302,7 +302,8 @@ def _reduced_range(exponent_bits: int, mantissa_bits: int, least: float, most: f
 def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True) -> Error:
     """n elements folded into one, in any order. step: the relative error of one step, in ulp.
 
-    wide: whether f16 and narrower types accumulate in f32; where they need not, each step rounds to the type itself.
+    wide: whether f16 and narrower types accumulate in f32; where they need not, each step rounds to the type itself. A
+    long chain stands still where its elements are below half an ulp of it: then its error is as large as the result.
     """
     if not step:
         return given
@@ -313,7 +314,8 @@ def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True
     growth = min(n, 4 * math.sqrt(n)) * step * min(unit, single)
     rounding = 0.0
     if unit > single:
-        rounding = unit if wide else (1 + math.sqrt(n) / 2) * step * unit
+        still = n > 2 / unit
+        rounding = unit if wide else (1 + (1 / unit if still else math.sqrt(n) / 2)) * step * unit
     due = given.due + growth
     scaled = max(given.scaled, due if wide else due + rounding)
     return Error(due + rounding, scaled, flush=True, absolute=given.absolute)

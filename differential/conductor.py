@@ -13,11 +13,12 @@ import numpy as np
 
 from ..backends.base import MemoryFault
 from ..formats.program import Program
-from ..hlo.errors import UnsupportedError
+from ..hlo.errors import OutOfMemoryError, UnsupportedError
 from ..hlo.ir import Module
 from ..migration.platforms import keeps_subnormals
 from ..migration.stacks import Prepared, Run, run_prepared
 from .bounds import Bound, Tolerance
+from .doubts import doubted_stacks
 from .permitted import Permitted
 from .verdict import Verdict, judge
 
@@ -56,7 +57,7 @@ class Conductor:
                         self._prepared[name] = self.make[name](self.program)
                     doing("runs")
                     runs[name] = run_prepared(self._prepared[name], inputs)
-            except (UnsupportedError, Refused) as error:
+            except (UnsupportedError, OutOfMemoryError, Refused) as error:
                 self.refusals[name] = str(error)
             except MemoryFault as error:
                 self.stopped[name] = str(error)
@@ -70,9 +71,10 @@ def judged(
     bounds: Sequence[Bound | Tolerance],
     budget: float,
     stacks: Iterable[str],
+    xla_flags: str | None = None,
 ) -> Verdict:
     """The verdict on two results or more. budget: seconds to find out what else the float rules permit; stacks: those
-    whose results are among them.
+    whose results are among them; xla_flags: of the stack xla, whose word may be doubted (doubts.py).
     """
     permitted = Permitted(module, inputs, budget=budget, subnormals=any(map(keeps_subnormals, stacks)))
-    return judge(results, bounds, permitted)
+    return judge(results, bounds, permitted, doubted_stacks(module, results, xla_flags))

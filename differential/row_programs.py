@@ -155,10 +155,10 @@ def plain(dtype: DType, size: int) -> str:
 # -- unnested ops -----------------------------------------------------------------------------------------------------
 def reduction(dtype: DType, n: int) -> str:
     a, b = MATRICES[n % len(MATRICES)]
-    return _reduction(dtype, n, a, b, ("0", "1", "0,1")[n % 3])
+    return reduction_of(dtype, n, a, b, ("0", "1", "0,1")[n % 3])
 
 
-def _reduction(dtype: DType, n: int, a: int, b: int, dimensions: str) -> str:
+def reduction_of(dtype: DType, n: int, a: int, b: int, dimensions: str) -> str:
     t, (computation, start) = dtype.value, fold(dtype, n)
     kept = {"0": f"{b}", "1": f"{a}", "0,1": ""}[dimensions]
     lines = [f"p = {t}[{a},{b}] parameter(0)", f"z = {t}[] constant({start})"]
@@ -167,19 +167,19 @@ def _reduction(dtype: DType, n: int, a: int, b: int, dimensions: str) -> str:
 
 
 def rows_folded(dtype: DType, size: int) -> str:
-    return _reduction(dtype, 0, *((16, 64), (256, 1024))[size], "1")
+    return reduction_of(dtype, 0, *((16, 64), (256, 1024))[size], "1")
 
 
 def columns_folded(dtype: DType, size: int) -> str:
-    return _reduction(dtype, 0, *((64, 16), (1024, 256))[size], "0")
+    return reduction_of(dtype, 0, *((64, 16), (1024, 256))[size], "0")
 
 
 def windowed(dtype: DType, n: int) -> str:
     a, b = MATRICES[n % len(MATRICES)]
-    return _windowed(dtype, n, a + 2, b + 2, stride=1 + n % 2)
+    return windowed_of(dtype, n, a + 2, b + 2, stride=1 + n % 2)
 
 
-def _windowed(dtype: DType, n: int, a: int, b: int, stride: int) -> str:
+def windowed_of(dtype: DType, n: int, a: int, b: int, stride: int) -> str:
     t, (computation, start) = dtype.value, fold(dtype, n)
     sizes = [(side - 1) // stride + 1 for side in (a, b)]
     window = f"{{size=3x3 stride={stride}x{stride} pad=1_1x1_1}}"
@@ -189,15 +189,15 @@ def _windowed(dtype: DType, n: int, a: int, b: int, stride: int) -> str:
 
 
 def pooled(dtype: DType, size: int) -> str:
-    return _windowed(dtype, 1, *((32, 32), (256, 256))[size], stride=2)
+    return windowed_of(dtype, 1, *((32, 32), (256, 256))[size], stride=2)
 
 
 def product(dtype: DType, n: int) -> str:
     a, b = MATRICES[n % len(MATRICES)]
-    return _product(dtype, a, b, LENGTHS[n % len(LENGTHS)], n % 3)
+    return product_of(dtype, a, b, LENGTHS[n % len(LENGTHS)], n % 3)
 
 
-def _product(dtype: DType, a: int, b: int, c: int, form: int = 0) -> str:
+def product_of(dtype: DType, a: int, b: int, c: int, form: int = 0) -> str:
     """form: 0 a plain product, 1 its first operand is transposed, 2 two of them at once."""
     t = dtype.value
     left, right, result, how = (
@@ -216,15 +216,15 @@ def _product(dtype: DType, a: int, b: int, c: int, form: int = 0) -> str:
 
 def square(dtype: DType, size: int) -> str:
     side = (16, 128)[size]
-    return _product(dtype, side, side, side)
+    return product_of(dtype, side, side, side)
 
 
 def convolved(dtype: DType, n: int) -> str:
     a, b = MATRICES[n % len(MATRICES)]
-    return _convolved(dtype, a + 2, min(b, 20) + 2, 1 + n % 3, 1 + n % 4)
+    return convolved_of(dtype, a + 2, min(b, 20) + 2, 1 + n % 3, 1 + n % 4)
 
 
-def _convolved(dtype: DType, a: int, b: int, channels: int, features: int) -> str:
+def convolved_of(dtype: DType, a: int, b: int, channels: int, features: int) -> str:
     t, how = dtype.value, "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
     return module(
         [
@@ -236,14 +236,14 @@ def _convolved(dtype: DType, a: int, b: int, channels: int, features: int) -> st
 
 
 def image(dtype: DType, size: int) -> str:
-    return _convolved(dtype, *((8, 8, 4, 8), (28, 28, 16, 32))[size])
+    return convolved_of(dtype, *((8, 8, 4, 8), (28, 28, 16, 32))[size])
 
 
 def sorted_rows(dtype: DType, n: int) -> str:
-    return _sorted(dtype, *MATRICES[n % len(MATRICES)])
+    return sorted_of(dtype, *MATRICES[n % len(MATRICES)])
 
 
-def _sorted(dtype: DType, a: int, b: int) -> str:
+def sorted_of(dtype: DType, a: int, b: int) -> str:
     t = dtype.value
     lines = [f"  x = {t}[] parameter(0)", f"  y = {t}[] parameter(1)"]
     keys = "x, y"
@@ -259,14 +259,14 @@ def _sorted(dtype: DType, a: int, b: int) -> str:
 
 
 def long_rows(dtype: DType, size: int) -> str:
-    return _sorted(dtype, *((4, 64), (16, 4096))[size])
+    return sorted_of(dtype, *((4, 64), (16, 4096))[size])
 
 
 def scattered(dtype: DType, n: int) -> str:
-    return _scattered(dtype, n, *MATRICES[n % len(MATRICES)], LENGTHS[n % len(LENGTHS)])
+    return scattered_of(dtype, n, *MATRICES[n % len(MATRICES)], LENGTHS[n % len(LENGTHS)])
 
 
-def _scattered(dtype: DType, n: int, a: int, b: int, count: int) -> str:
+def scattered_of(dtype: DType, n: int, a: int, b: int, count: int) -> str:
     t, (computation, _) = dtype.value, fold(dtype, n)
     where = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
     return module(
@@ -281,14 +281,14 @@ def _scattered(dtype: DType, n: int, a: int, b: int, count: int) -> str:
 
 
 def rows_added(dtype: DType, size: int) -> str:
-    return _scattered(dtype, 0, *((16, 16, 32), (1000, 64, 2000))[size])
+    return scattered_of(dtype, 0, *((16, 16, 32), (1000, 64, 2000))[size])
 
 
 def joined(dtype: DType, n: int) -> str:
-    return _joined(dtype, *MATRICES[n % len(MATRICES)], n % 2)
+    return joined_of(dtype, *MATRICES[n % len(MATRICES)], n % 2)
 
 
-def _joined(dtype: DType, a: int, b: int, dimension: int) -> str:
+def joined_of(dtype: DType, a: int, b: int, dimension: int) -> str:
     t = dtype.value
     second, result = ((f"{a + 1},{b}", f"{2 * a + 1},{b}"), (f"{a},{b + 1}", f"{a},{2 * b + 1}"))[dimension]
     lines = [f"p = {t}[{a},{b}] parameter(0)", f"q = {t}[{second}] parameter(1)"]
@@ -296,14 +296,14 @@ def _joined(dtype: DType, a: int, b: int, dimension: int) -> str:
 
 
 def joined_rows(dtype: DType, size: int) -> str:
-    return _joined(dtype, *((16, 32), (256, 500))[size], 1)
+    return joined_of(dtype, *((16, 32), (256, 500))[size], 1)
 
 
 def updated(dtype: DType, n: int) -> str:
-    return _updated(dtype, *MATRICES[n % len(MATRICES)])
+    return updated_of(dtype, *MATRICES[n % len(MATRICES)])
 
 
-def _updated(dtype: DType, a: int, b: int) -> str:
+def updated_of(dtype: DType, a: int, b: int) -> str:
     t = dtype.value
     return module(
         [
@@ -317,14 +317,14 @@ def _updated(dtype: DType, a: int, b: int) -> str:
 
 
 def block_updated(dtype: DType, size: int) -> str:
-    return _updated(dtype, *((16, 32), (256, 500))[size])
+    return updated_of(dtype, *((16, 32), (256, 500))[size])
 
 
 def transposed(dtype: DType, n: int) -> str:
-    return _transposed(dtype, *MATRICES[n % len(MATRICES)])
+    return transposed_of(dtype, *MATRICES[n % len(MATRICES)])
 
 
-def _transposed(dtype: DType, a: int, b: int) -> str:
+def transposed_of(dtype: DType, a: int, b: int) -> str:
     t = dtype.value
     return module([f"p = {t}[{a},{b},2] parameter(0)", f"ROOT r = {t}[{b},{a},2] transpose(p), dimensions={{1,0,2}}"])
 

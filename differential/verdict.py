@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from ..hlo.dtypes import FROM_NUMPY
 from .bounds import Bound, Tolerance
 from .comparison import Difference, compare_within, disagreeing
 from .permitted import Permitted
+
+NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,14 @@ class LeafComparison:
 @dataclass(frozen=True)
 class Verdict:
     """All leaf comparisons of a program. groups: sets of stacks that certainly differ on no leaf. reason: why a
-    comparison is undecided, if one is.
+    comparison is undecided, if one is. doubted: stack → why it is no oracle for this program.
     """
 
     comparisons: tuple[LeafComparison, ...]
     groups: tuple[frozenset[str], ...]
     sentence: str
     reason: str = ""
+    doubted: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def agrees(self) -> bool:
@@ -57,10 +61,12 @@ def judge(
     results: Mapping[str, Sequence[np.ndarray]],
     bounds: Sequence[Bound | Tolerance],
     permitted: Permitted | None = None,
+    doubted: Mapping[str, str] = NOBODY,
 ) -> Verdict:
     """Compare the result leaves of every pair of stacks within bounds, one a leaf: the program's, or given ones.
 
-    permitted: asked where results lie beyond the program's bounds; the evaluator's own are permitted.
+    permitted: asked where results lie beyond the program's bounds; the evaluator's own are permitted. doubted: stacks
+    that are no oracle for the program, and why; they have no voice (doubts.py).
     """
     pairs = list(combinations(results, 2))
     bad = {(left, right) for left, right in pairs if len(results[left]) != len(results[right])}
@@ -75,7 +81,8 @@ def judge(
     bad.update((c.left, c.right) for c in found if not (c.agrees or c.undecided))
     groups = _groups(list(results), bad)
     reason = (permitted.skipped or "") if permitted is not None and any(c.undecided for c in found) else ""
-    return Verdict(tuple(found), groups, _said(groups, found, reason), reason)
+    doubted = {name: why for name, why in doubted.items() if name in results}
+    return Verdict(tuple(found), groups, _said(groups, found, reason, doubted), reason, doubted)
 
 
 def _ordered(left: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,11 +124,11 @@ def _groups(names: list[str], bad: set[tuple[str, str]]) -> tuple[frozenset[str]
 ORACLE = "evaluator"
 
 
-def voices(group: Iterable[str]) -> int:
+def voices(group: Iterable[str], doubted: Mapping[str, str] = NOBODY) -> int:
     """How many independent opinions a group of stacks holds. The compiled stacks share passes, plan and thunks, and the
-    evaluator after all passes shares these with them: together they are one.
+    evaluator after all passes shares these with them: together they are one. A doubted stack has none.
     """
-    return len({_voice(name) for name in group})
+    return len({_voice(name) for name in group if name not in doubted})
 
 
 def _voice(name: str) -> str:
@@ -130,10 +137,12 @@ def _voice(name: str) -> str:
     return "xla" if name.partition("-")[0] == "xla" else "ours"
 
 
-def _said(groups: Sequence[frozenset[str]], comparisons: Sequence[LeafComparison], reason: str) -> str:
+def _said(
+    groups: Sequence[frozenset[str]], comparisons: Sequence[LeafComparison], reason: str, doubted: Mapping[str, str]
+) -> str:
     """The verdict in words."""
     more = "; where they differ beyond the bounds, the float rules permit both results"
-    sentence = _sentence(groups) + (more if any(c.permitted for c in comparisons) else "")
+    sentence = _sentence(groups, doubted) + (more if any(c.permitted for c in comparisons) else "")
     if not reason:
         return sentence
     leaves = len({c.leaf for c in comparisons if c.undecided})
@@ -142,17 +151,22 @@ def _said(groups: Sequence[frozenset[str]], comparisons: Sequence[LeafComparison
     return f"undecided: {what}, and {why}" if len(groups) == 1 else f"{sentence}; besides, {what}, and {why}"
 
 
-def _sentence(groups: Sequence[frozenset[str]]) -> str:
+def _sentence(groups: Sequence[frozenset[str]], doubted: Mapping[str, str]) -> str:
     everyone = ", ".join(sorted(n for g in groups for n in g))
     if len(groups) == 1:
         return f"{everyone} agree"
     if len(groups[0]) == 1 and len(groups) > 2:
         return f"no two of {everyone} agree: suspect the module, or a rule that all share"
-    first, *rest = sorted(groups, key=voices, reverse=True)
+
+    def count(group: frozenset[str]) -> int:
+        return voices(group, doubted)
+
+    why = "".join(f"; {name}: {reason}" for name, reason in doubted.items())
+    first, *rest = sorted(groups, key=count, reverse=True)
     others = ", ".join(sorted(n for g in rest for n in g))
     differ = f"{others} {'differ' if ',' in others else 'differs'} from {', '.join(sorted(first))}"
-    if voices(first) > max(map(voices, rest)):
-        return f"{differ}: suspect {others}"
-    shared = [g for g in groups if len(g) > 1 and voices(g) == 1]
+    if count(first) > max(map(count, rest)):
+        return f"{differ}: suspect {others}{why}"
+    shared = [g for g in groups if len(g) > 1 and count(g) == 1]
     alike = "".join(f"; {' and '.join(sorted(g))} share much, and count as one" for g in shared)
-    return f"{differ}{alike}: testbed bisect finds out who is wrong"
+    return f"{differ}{alike}: testbed bisect finds out who is wrong{why}"

@@ -23,12 +23,11 @@ from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape
 from .lockstep import World
 from .reference.context import Pending, Value
-from .reference.control import constant
 from .reference.custom_calls import CustomCall, run_custom_call
 from .reference.float_environment import flushing_subnormals
 from .reference.lifting import lift
 from .reference.shape import crop
-from .rules import RULES, Form
+from .rules import RULES, Form, Rules
 
 Step = tuple[Callable[..., Value], tuple[int, ...], int, tuple[int, ...]]
 Adjust = Callable[[Instruction, Callable[..., Value]], Callable[..., Value]]
@@ -48,13 +47,15 @@ def evaluate(
     infeed: Iterable[Value] = (),
     outfeed: list[Value] | None = None,
     adjust: Adjust | None = None,
+    rules: Rules = RULES,
 ) -> list[np.ndarray]:
     """The array leaves of the result, with tuples flattened in order.
 
     inputs: one array per array leaf of the entry parameters, in logical order. flush_subnormals: treat subnormal
     numbers as zero, as XLA:CPU does. seed: key of the random numbers. custom_calls: functions of targets that the
     evaluator does not know. infeed: values in the order in which they are read. outfeed: a list that gets the values
-    written. adjust: gives the function that takes the place of an instruction's own. Raises InputError for inputs that
+    written. adjust: gives the function that takes the place of an instruction's own. rules: the meaning of each opcode.
+    Raises InputError for inputs that
     do not fit and UnsupportedError for an opcode without a rule.
     """
     evaluator = Evaluator(
@@ -63,6 +64,7 @@ def evaluate(
         infeed=list(infeed),
         outfeed=outfeed if outfeed is not None else [],
         adjust=adjust or _as_it_is,
+        rules=rules,
     )
     return evaluator.run(module, _arguments(module, inputs), flush_subnormals)
 
@@ -173,6 +175,7 @@ class Evaluator:
     prepared: dict[Computation, Prepared] = field(default_factory=dict)
     rng_state: int = FIRST_STATE
     adjust: Adjust = _as_it_is
+    rules: Rules = field(default_factory=lambda: RULES)
 
     def run(self, module: Module, arguments: Sequence[Value], flush_subnormals: bool) -> list[np.ndarray]:
         """The array leaves of the entry's result."""
@@ -182,6 +185,10 @@ class Evaluator:
             leaves = list(_flatten(result, module.result_shape))
         border = DynamicBorder.of(module)
         return leaves if border is None else border.cut(leaves)
+
+    @property
+    def has_ufuncs(self) -> bool:
+        return self.rules is RULES
 
     # --- Context -----------------------------------------------------------------------------------------------------
     @property
@@ -273,6 +280,7 @@ class Evaluator:
             for n, i in enumerate(computation.instructions)
             if i.opcode not in (Op.PARAMETER, Op.CONSTANT)
         )
+        constant = self.rules[Op.CONSTANT].function
         start = tuple(constant(i, (), self) if i.opcode is Op.CONSTANT else None for i in computation.instructions)
         pointwise = all(self.is_pointwise(i) for i in computation.instructions)
         prepared = Prepared(
@@ -283,7 +291,7 @@ class Evaluator:
 
     def step(self, instruction: Instruction) -> Callable[..., Value]:
         """The function that computes an instruction from its operands' values."""
-        reference = RULES.get(instruction.opcode)
+        reference = self.rules.get(instruction.opcode)
         if reference is None:
             raise UnsupportedError(
                 "evaluator",

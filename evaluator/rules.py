@@ -6,9 +6,9 @@ row: the evaluator binds parameters to arguments itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class Reference:
     form: Form
     function: Callable[..., Any]
     precise: bool = False
+
+
+Rules: TypeAlias = Mapping[Op, Reference]
 
 
 def numpy(function: Callable[..., Any], *, precise: bool = False) -> Reference:

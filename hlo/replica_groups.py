@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,8 +87,8 @@ def listed_groups(instruction: Instruction, stage: str) -> Groups:
 
 _IOTA = re.compile(r"\[([\d,\s]+)\]\s*<=\s*\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?\s*$")
 _MESH = re.compile(r"mesh\[([^\]]*)\]\s*(?:,?\s*device_ids=\(([^()]*(?:\([^()]*\))?)\)\s*,?)?\s*\{([^}]*)\}\s*$")
-_AXIS = re.compile(r"'([^']+)'\s*=\s*(\d+)")
-_NAME = re.compile(r"'([^']+)'(:\(\d+\)\d+)?")
+_AXIS = re.compile(r"\s*'([^']+)'\s*=\s*(\d+)\s*")
+_PART = re.compile(r"\s*'([^']+)'\s*(?::\s*\((\d+)\)\s*(\d+)\s*)?")
 
 
 def _numbers(text: str) -> list[int]:
@@ -129,23 +131,47 @@ def _mesh_ids(text: str | None, count: int) -> np.ndarray | None:
 def mesh_groups(text: str) -> Groups | None:
     """Groups from `mesh[axes] {some axes}`: the devices of a group differ along these axes only.
 
-    None if the text has another form, or names a part of an axis, which is not supported.
+    `'x':(2)4` is a part of an axis: x as [2, 4, rest], without the first and the last. None if the text has another
+    form.
     """
     match = _MESH.match(text.strip())
     if match is None:
         return None
-    axes = {name: int(size) for name, size in _AXIS.findall(match[1])}
-    chosen = [name for name, part in _NAME.findall(match[3]) if not part]
-    if any(part for _, part in _NAME.findall(match[3])) or any(name not in axes for name in chosen):
+    listed, named = ([part.fullmatch(p) for p in match[n].split(",")] for n, part in ((1, _AXIS), (3, _PART)))
+    if not match[3].strip():
+        named = []
+    if not all(listed) or not all(named):
         return None
+    axes = {found[1]: int(found[2]) for found in listed if found}
+    chosen = [(found[1], int(found[2] or 1), int(found[3] or axes.get(found[1], 0))) for found in named if found]
     count = math.prod(axes.values())
-    ids = _mesh_ids(match[2], count)
-    if ids is None or ids.size != count:
+    ids, pieces = _mesh_ids(match[2], count), _pieces(axes, chosen)
+    if ids is None or ids.size != count or pieces is None:
         return None
-    names = list(axes)
-    order = [names.index(n) for n in names if n not in chosen] + [names.index(n) for n in chosen]
-    rows = ids.reshape(tuple(axes.values())).transpose(order).reshape(-1, math.prod(axes[n] for n in chosen))
+    within = [
+        n
+        for name, before, size in chosen
+        for n, (of, start, end) in enumerate(pieces)
+        if of == name and before <= start and end <= before * size
+    ]
+    order = [n for n in range(len(pieces)) if n not in within] + within
+    dims = [end // start for _, start, end in pieces]
+    rows = ids.reshape(dims).transpose(order).reshape(-1, math.prod(dims[n] for n in within))
     return tuple(tuple(int(i) for i in row) for row in rows)
+
+
+def _pieces(axes: dict[str, int], chosen: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int]] | None:
+    """The axes cut where chosen parts begin and end: (axis, product of the sizes before the piece, the same with it).
+
+    chosen: (axis, product of the sizes before the part, its size). None if a part does not fit its axis.
+    """
+    pieces = []
+    for name, size in axes.items():
+        cuts = sorted({1, size}.union(*({before, before * n} for of, before, n in chosen if of == name)))
+        if any(end % start for start, end in pairwise(cuts)) or cuts[-1] > size:
+            return None
+        pieces += [(name, start, end) for start, end in pairwise(cuts)]
+    return pieces if all(name in axes and n for name, _, n in chosen) else None
 
 
 # --- devices ---------------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from ..hlo.layouts import changes_elements
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .elemental import SCALAR_OPS
-from .elementwise import EMIT
-from .graph import graph_of
+from .core.graph import graph_of
 from .kernel import RULES
-from .typed import Typed
+from .loops.elemental import SCALAR_OPS
+from .numerics.elementwise import EMIT
+from .numerics.typed import Typed
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
@@ -69,6 +69,8 @@ def _error(instruction: Instruction) -> UnsupportedError:
         remedy = "use bitcast-convert, which says how"
         return UnsupportedError("legacy", f"bitcast({types})", remedy=remedy, location=instruction.location)
     dtype = (instruction.operands[0] if instruction.operands else instruction).shape.dtype
-    place = "EMIT in legacy/elementwise.py" if op in ELEMENTWISE else "RULES in the file of legacy for its family"
+    place = (
+        "EMIT in legacy/numerics/elementwise.py" if op in ELEMENTWISE else "RULES in the file of legacy for its family"
+    )
     remedy = f"extend {op!r} in {place}" if op in EMIT or op in RULES else f"add {op!r} to {place}"
     return UnsupportedError("legacy", f"{op.value}({dtype!r})", remedy=remedy, location=instruction.location)

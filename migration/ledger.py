@@ -39,7 +39,7 @@ class Evidence:
     every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked.
     worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
-    refused: why the gate refused; '' if it passed.
+    refused: why the gate refused; '' if it passed. checks: names of those that ran beside cases and race.
     """
 
     kind: str
@@ -59,12 +59,13 @@ class Evidence:
     refused: str = ""
     every_input: int = 0
     pairs: int = 0
+    checks: str = ""
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Names of the fields that the file has: the last two only where they say something."""
-        names = tuple(f.name for f in fields(self))
-        return names if self.pairs else names[:-2]
+        """Names of the fields that the file has: the last three only where they say something."""
+        silent = {*(() if self.pairs else ("every_input", "pairs")), *(() if self.checks else ("checks",))}
+        return tuple(f.name for f in fields(self) if f.name not in silent)
 
     @property
     def seal(self) -> str:

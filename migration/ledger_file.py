@@ -181,7 +181,7 @@ _ROW: dict[str, tuple[type, ...]] = {
     "evidence": (dict, type(None)),
 }
 _TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date}
-_LATER = ("every_input", "pairs")
+_LATER = ("every_input", "pairs", "checks")
 """Fields of evidence that older evidence lacks."""
 _EVIDENCE: dict[str, tuple[type, ...]] = {
     f.name: (_TYPES[str(f.type)], *([type(None)] if f.name in _LATER else [])) for f in fields(Evidence)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..codegen.forms import ChosenForms, FormInfo
     from ..codegen.options import EmitOptions, EmittedModule
     from ..hlo.errors import UnsupportedError
     from ..planning.plan import KernelRequest
@@ -23,3 +24,19 @@ def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
     from .support import missing
 
     return missing(requests)
+
+
+def forms_of(request: KernelRequest, options: EmitOptions) -> ChosenForms | None:
+    """The forms in which a request would be emitted; None if groups of items shall compute it and cannot. Raises
+    UnsupportedError.
+    """
+    from .emission import forms_of as chosen
+
+    return chosen(request, options)
+
+
+def form_table() -> tuple[FormInfo, ...]:
+    """All forms, in the order in which they are asked."""
+    from .forms import form_table as table
+
+    return table()

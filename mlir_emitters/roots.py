@@ -1,128 +1,152 @@
-"""Roots of kernels with loops of their own: those that need more than one nest over the result."""
+"""Roots of kernels with loops of their own, those that need more than one nest over the result: which results are
+emitted by their root, and the forms of scatters, sorts, windows and updates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..hlo.opcodes import Op
-from ..planning.partition import Partition
-from . import concatenate, indexing, padding, pool_lines, reduce_window, sort
-from .builder import Builder, Index
-from .complex_dot import emit_columns
-from .dot_slim import emit_slim, slim_product_of
-from .dot_tiled import emit_matmul
-from .elemental import Elemental
-from .graph import Buffer, Node, origin
-from .ranges import Steps
-from .sort_abreast import Abreast, tile_for
-from .update import copy_unless_there, emit_update
+from .core.facts import Code, Facts
+from .core.graph import Buffer, Node, origin
+from .loops.elemental import Elemental
+from .loops.form import Answer, Fits, fewer
+from .loops.ranges import Steps
+from .loops.view import Subject, View
+from .movement import indexing, padding
+from .movement.update import copy_unless_there
+from .reductions import pool_lines, reduce_window
+from .sorts import sort
+from .sorts.sort_abreast import Abreast, Tile, tile_for
 
-Targets = Sequence[tuple[Buffer, Buffer]]
-"""(An output of a node, the result that it is)."""
-
-
-def emit_scatter(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
-    """Emit all results of a scatter. False if results are unused or used twice: the plain nest refuses these."""
-    by_number = {source.number: result for source, result in targets}
-    if not len(by_number) == len(targets) == len(node.outputs):
-        return False
-    results = [by_number[k] for k in range(len(targets))]
-    for source, result in zip(node.inputs, results, strict=False):
-        copy_unless_there(e, source, result, steps)
-    indexing.ScatterLoops(e, node, results, steps).emit()
-    return True
-
-
-def emit_sort(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
-    by_number = {source.number: result for source, result in targets}
-    if not len(by_number) == len(targets) == len(node.outputs):
-        return False
-    results = [by_number[k] for k in range(len(targets))]
-    starts = [sort.first_wanted(node, origin(r)) for r in results]
-    tile = tile_for(e, node, results, steps)
-    rows = sort.RowSort(e, node, results, starts) if tile is None else Abreast(e, node, results, starts, tile)
-    rows.emit(steps)
-    return True
-
-
-def emit_reduce_window(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
-    found = reduce_window.cumulative(node)
-    by_number = {source.number: result for source, result in targets}
-    if not len(by_number) == len(targets) == len(node.outputs):
-        return False
-    if found is None:
-        if reduce_window.is_pool(node):
-            made = pool_lines.LinePool if pool_lines.has_lines(node) else reduce_window.Pool
-            made(e, node, targets[0][1]).emit(steps)
-            return True
-        return False
-    reduce_window.RunningReduction(e, node, [by_number[k] for k in range(len(targets))], *found).emit(steps)
-    return True
-
-
-def emit_dot(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
-    if len(targets) != 1:
-        return False
-    result = targets[0][1]
-    return emit_product(e, node, result, None, steps) or emit_columns(e, node, result)
-
-
-def emit_product(
-    e: Elemental, node: Node, result: Buffer, write: Callable[[tuple[Index, ...]], None] | None, steps: Steps | None
-) -> bool:
-    """Emit a dot in tiles. write: called for each result; None stores them. False if plain loops suit it better."""
-    slim = slim_product_of(e.b, node, result)
-    if slim is None:
-        return emit_matmul(e, node, result, e.b.vector_bits, write, steps)
-    emit_slim(e, node, slim, result, write, steps)
-    return True
-
-
-ROOTS: dict[Op, Callable[[Elemental, Node, Targets, Steps | None], bool]] = {
-    Op.CONCATENATE: concatenate.emit_concatenate,
-    Op.DOT: emit_dot,
-    Op.DYNAMIC_UPDATE_SLICE: emit_update,
-    Op.PAD: padding.emit_padding,
-    Op.REDUCE_WINDOW: emit_reduce_window,
-    Op.SCATTER: emit_scatter,
-    Op.SORT: emit_sort,
-}
-"""Roots that need more than one nest over the result. They return False if the plain nest is right."""
+ROOTS = frozenset({Op.CONCATENATE, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.PAD, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
+"""Opcodes of roots that may have loops of their own."""
 
 _BY_ELEMENT = frozenset({Op.CONCATENATE, Op.DOT, Op.PAD})
 """Those of ROOTS whose elements are computed each by itself where the outer shape is that of devices."""
 
 
-def has_own_loops(b: Builder, node: Node, result: Buffer) -> bool:
-    """Whether a root is emitted by its row of ROOTS."""
-    if node.opcode not in ROOTS or (b.by_element and node.opcode in _BY_ELEMENT):
-        return False
-    return node.opcode is not Op.PAD or padding.has_loops(b, node, result)
+def why_no_loops(facts: Facts, node: Node | None, result: Buffer) -> str | None:
+    """Why a root has no loops of its own; None if it may have."""
+    if node is None or node.opcode not in ROOTS:
+        return "its root needs one nest over the result"
+    if facts.by_element and node.opcode in _BY_ELEMENT:
+        return "elements are computed each by itself"
+    return padding.why_not(facts, node, result) if node.opcode is Op.PAD else None
 
 
-def has_loops_apart(b: Builder, node: Node | None, result: Buffer, results: Sequence[Buffer]) -> bool:
-    """Whether a result is emitted by its root's row of ROOTS. A concatenate or pad beside a result of its shape and
+def why_not_apart(facts: Facts, node: Node | None, result: Buffer, results: Sequence[Buffer]) -> str | None:
+    """Why a result is not emitted by its root; None if it may be. A concatenate or pad beside a result of its shape and
     layout is not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before
     either is stored.
     """
-    if node is None or not has_own_loops(b, node, result):
-        return False
-    return node.opcode not in (Op.CONCATENATE, Op.PAD) or not any(
+    reason = why_no_loops(facts, node, result)
+    if reason is not None or node is None:
+        return reason
+    if not result.dims and node.opcode is not Op.SCATTER:
+        return "the result is a scalar"
+    beside = node.opcode in (Op.CONCATENATE, Op.PAD) and any(
         r is not result and r.writer is not None and (r.dims, r.strides) == (result.dims, result.strides)
         for r in results
     )
+    return "it is beside a result of its shape, and may take over what that reads" if beside else None
 
 
-def root_takes_steps(b: Builder, node: Node, result: Buffer, partition: Partition) -> bool:
-    rule = _ROOTS_IN_STEPS.get(node.opcode)
-    return rule is not None and rule(b, node, result, partition)
+# Scatters -------------------------------------------------------------------------------------------------------------
 
 
-_ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = {
-    Op.CONCATENATE: lambda b, node, result, partition: concatenate.takes_steps(node, result, partition),
-    Op.PAD: lambda b, node, result, partition: padding.takes_steps(node, partition),
-    Op.REDUCE_WINDOW: lambda b, node, result, partition: reduce_window.takes_steps(node, partition),
-    Op.SCATTER: lambda b, node, result, partition: indexing.takes_steps(node, partition),
-    Op.SORT: lambda b, node, result, partition: node.attributes["dimensions"][0] not in partition.dimensions,
-}
-"""Roots in ROOTS that can compute some of the steps. Kernels with others run on one thread."""
+def scatter_fits(view: View, subject: Subject) -> Answer:
+    """In steps if each window lies at one position along the dimensions that they number."""
+    a = subject.node.attributes
+    alone = {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
+    prepared = () if view.facts.by_element else indexing.prepared_of(subject.node)
+    return Fits(prepared, alone.issuperset(view.numbered))
+
+
+def emit_scatter(e: Elemental, subject: Subject, prepared: Sequence[Buffer], steps: Steps | None) -> None:
+    results = subject.outputs
+    for source, result in zip(subject.node.inputs, results, strict=False):
+        copy_unless_there(e, source, result, steps)
+    indexing.ScatterLoops(e, subject.node, results, prepared, steps).emit()
+
+
+# Sorts ----------------------------------------------------------------------------------------------------------------
+
+
+def _along(view: View, node: Node) -> bool:
+    return node.attributes["dimensions"][0] not in view.numbered
+
+
+def sorted_abreast_fits(view: View, subject: Subject) -> Answer:
+    tile = tile_for(view.facts, view.scratch, subject.node, subject.outputs, view.numbered)
+    return tile if isinstance(tile, str) else Fits(tile, _along(view, subject.node))
+
+
+def first_sorted_fits(view: View, subject: Subject) -> Answer:
+    plan = sort.first_plan(view.facts, subject.node, subject.outputs)
+    return plan if isinstance(plan, str) else Fits(plan, _along(view, subject.node), Code(lean=True))
+
+
+def inserted_fits(view: View, subject: Subject) -> Answer:
+    plan, (d,) = sort.RowPlan.of(subject.node, subject.outputs), subject.node.attributes["dimensions"]
+    if any(plan.lanes):
+        return f"rows of {subject.node.inputs[0].dims[d]:,} elements, or parts of rows: runs have {plan.run}"
+    return Fits(plan, _along(view, subject.node))
+
+
+def sorted_by_digits_fits(view: View, subject: Subject) -> Answer:
+    plan = sort.radix_plan(view.facts, view.scratch, subject.node, subject.outputs)
+    return plan if isinstance(plan, str) else Fits(plan, _along(view, subject.node))
+
+
+def merged_fits(view: View, subject: Subject) -> Answer:
+    return Fits(sort.RowPlan.of(subject.node, subject.outputs), _along(view, subject.node))
+
+
+def emit_sorted_abreast(e: Elemental, subject: Subject, tile: Tile, steps: Steps | None) -> None:
+    node, results = subject.node, subject.outputs
+    Abreast(e, node, results, [sort.first_wanted(node, origin(r)) for r in results], tile).emit(steps)
+
+
+def emit_sorted_rows(e: Elemental, subject: Subject, plan: sort.RowPlan, steps: Steps | None) -> None:
+    sort.RowSort(e, subject.node, subject.outputs, plan).emit(steps)
+
+
+# Windows --------------------------------------------------------------------------------------------------------------
+
+
+def running_fits(view: View, subject: Subject) -> Answer:
+    """In steps if they number neither the dimension of the run, nor that of a tile."""
+    found, shape = reduce_window.cumulative(subject.node), subject.node.output.shape
+    if found is None:
+        return "windows are not those before them, and one element more"
+    fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+    return Fits(found, not {found[0], fastest} & {*view.numbered})
+
+
+def emit_running(e: Elemental, subject: Subject, found: tuple[int, bool], steps: Steps | None) -> None:
+    reduce_window.RunningReduction(e, subject.node, subject.outputs, *found).emit(steps)
+
+
+def pool_fits(view: View, subject: Subject) -> Answer:
+    node, shape = subject.node, subject.node.output.shape
+    if not reduce_window.is_pool(node):
+        along = shape.dims[shape.minor_to_major[0]] if shape.dims else 1
+        few = along < reduce_window.MINIMUM_RESULTS
+        return fewer(along, "results along memory", reduce_window.MINIMUM_RESULTS) if few else "elements have an order"
+    return Fits(in_steps=shape.minor_to_major[0] not in view.numbered)
+
+
+def lines_fit(view: View, subject: Subject) -> Answer:
+    answer = pool_fits(view, subject)
+    if isinstance(answer, str) or pool_lines.has_lines(subject.node):
+        return answer
+    return "windows along memory neither overlap nor are few places apart"
+
+
+def emit_pool(e: Elemental, subject: Subject, _: None, steps: Steps | None) -> None:
+    reduce_window.Pool(e, subject.node, subject.first).emit(steps)
+
+
+def emit_lines(e: Elemental, subject: Subject, _: None, steps: Steps | None) -> None:
+    pool_lines.LinePool(e, subject.node, subject.first).emit(steps)

@@ -9,8 +9,8 @@ from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .elementwise import EMIT
 from .kernel import RULES
+from .numerics.elementwise import EMIT
 
 STAGE = "mlir_emitters"
 TRANSPARENT = frozenset({Op.FUSION, Op.PARAMETER, Op.TUPLE, Op.GET_TUPLE_ELEMENT})
@@ -50,7 +50,7 @@ def _missing(instruction: Instruction) -> UnsupportedError | None:
     if op in TRANSPARENT or op in RULES:
         return None
     if op not in EMIT:
-        place = "EMIT in {}/elementwise.py" if op in ELEMENTWISE else "RULES in the file of {} for its family"
+        place = "EMIT in {}/numerics/elementwise.py" if op in ELEMENTWISE else "RULES in the file of {} for its family"
         remedy = f"add Op.{op.name} to {place.format(STAGE)}"
         return UnsupportedError(STAGE, op.value, location=instruction.location, remedy=remedy)
     dtype = instruction.operands[0].shape.dtype
@@ -60,5 +60,5 @@ def _missing(instruction: Instruction) -> UnsupportedError | None:
         STAGE,
         f"{op.value}({dtype.value})",
         location=instruction.location,
-        remedy=f"add {dtype.value} to the row of Op.{op.name} in EMIT in {STAGE}/elementwise.py",
+        remedy=f"add {dtype.value} to the row of Op.{op.name} in EMIT in {STAGE}/numerics/elementwise.py",
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from ..hlo.analysis.effects import has_side_effect
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import CONTROL_PREDECESSORS
 from ..hlo.opcodes import Op
-from .rewriting import Names, rebuild, recall, relink, relink_computation, rename_predecessors, with_attributes
+from .inline import inline_calls
+from .rewriting import Names, rebuild, recall, rename_predecessors, with_attributes
 
 DEEPEST_NESTING = 200
 
@@ -17,42 +18,6 @@ DEEPEST_NESTING = 200
 def flatten(module: Module) -> Module:
     """Inline calls and nested fusions, clone shared computations, and drop unreachable ones."""
     return unshare(inline_calls(module))
-
-
-def inline_calls(module: Module) -> Module:
-    """Replace each call, and each fusion inside a fusion, by the instructions of the called computation."""
-    fused = {c for i in module.instructions() if i.opcode is Op.FUSION for c in i.called()}
-    names = Names.of(module)
-    done: dict[Computation, Computation] = {}
-    for computation in module.computations:
-        inline = {Op.CALL, Op.FUSION} if computation in fused else {Op.CALL}
-        if any(i.opcode in inline for i in computation.instructions):
-            done[computation] = _inline(computation, inline, done, names)
-        else:
-            done[computation] = relink_computation(computation, done)
-    return Module(module.name, tuple(done.values()), done[module.entry], module.attributes)
-
-
-def _inline(
-    computation: Computation, opcodes: set[Op], done: Mapping[Computation, Computation], names: Names
-) -> Computation:
-    new: dict[Instruction, Instruction] = {}
-    out: dict[Instruction, None] = {}
-    renamed: dict[str, str] = {}
-    for old in computation.instructions:
-        operands = tuple(new[o] for o in old.operands)
-        if old.opcode in opcodes:
-            predecessors = tuple(renamed.get(n, n) for n in old.attributes.get(CONTROL_PREDECESSORS, ()))
-            callee = done[old.called()[0]]
-            body, root = copy_body(callee, operands, names, predecessors)
-            out.update(dict.fromkeys(body))
-            new[old] = root
-            renamed[old.name] = root.name
-        else:
-            kept = relink(old if operands == old.operands else old.replace(operands=operands), done)
-            new[old] = rename_predecessors(kept, renamed)
-            out[new[old]] = None
-    return Computation(computation.name, tuple(out), new[computation.root], computation.attributes)
 
 
 def copy_body(

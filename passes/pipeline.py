@@ -52,13 +52,14 @@ from .expand.scan import expand_scan
 from .expand.select_and_scatter import expand_select_and_scatter
 from .expand.stochastic_convert import expand_stochastic_convert
 from .expand.topk import expand_topk
-from .flatten import flatten, inline_calls
+from .flatten import flatten
 from .fusion.loop import fuse
 from .fusion.outputs import fuse_outputs
 from .fusion.rotations import fuse_rotations
 from .fusion.rows import fuse_rows
 from .fusion.small import fuse_small
 from .fusion.unfuse import unfuse
+from .inline import inline_calls
 
 
 @dataclass(frozen=True, slots=True)

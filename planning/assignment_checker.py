@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NoReturn
 
+from ..hlo.analysis.leaves import moves_no_bytes
 from ..hlo.errors import VerificationError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import branches, control_computations
@@ -18,7 +19,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import ShapeIndex
 from .allocation import POOL_ALIGNMENT
 from .inplace import reuses
-from .liveness import is_plain_copy, moves_no_bytes
+from .liveness import is_plain_copy
 from .plan import (
     AllocationKind,
     BufferSlice,

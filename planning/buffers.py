@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from ..hlo.analysis.leaves import NO_BUFFER
 from ..hlo.ir import Instruction, Module
 from ..hlo.records import dataclass
 from ..hlo.shapes import ShapeIndex
 from .allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .coalesce import Classes, coalesce
-from .liveness import NO_BUFFER, Copy, Timeline, Variable, build_timeline
+from .liveness import Copy, Timeline, Variable, build_timeline
 from .packing import Bin, Packing, Segments, fill_bins, pack
 from .plan import BufferAssignment
 

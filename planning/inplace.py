@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ..hlo.analysis.pointwise import pointwise_leaves
 from ..hlo.analysis.rows import Role, rows_of_body
+from ..hlo.analysis.updates import declared_pairs, pointwise_members, reads_in_place, updated_count, updated_operands
 from ..hlo.ir import Computation, Instruction
-from ..hlo.layouts import is_alias, same_bytes
+from ..hlo.layouts import same_bytes
 from ..hlo.library.calls import LIBRARY, is_sealed
 from ..hlo.library.foreign import taken_over
 from ..hlo.opclasses import ELEMENTWISE
@@ -19,99 +20,6 @@ BY_ELEMENT = ELEMENTWISE | {
     *(Op.PARAMETER, Op.RESHAPE, Op.REVERSE, Op.SLICE, Op.TRANSPOSE, Op.TUPLE),
 }
 """Ops that a fusion computes element by element of its results, in one pass."""
-
-
-def updated_operands(instruction: Instruction) -> tuple[tuple[int, int], ...]:
-    """(operand, result leaf) of the arrays that a dynamic-update-slice or scatter may update in place.
-
-    The op is unnested or the root of a fusion. In-place update saves copying the whole array.
-    """
-    if is_sealed(instruction):
-        return _declared(instruction)
-    if instruction.opcode is not Op.FUSION:
-        return tuple(
-            (n, n)
-            for n in range(_updated_count(instruction))
-            if instruction.operands.count(instruction.operands[n]) == 1
-            and same_bytes(_leaf(instruction, n), instruction.operands[n].shape)
-        )
-    body = instruction.called()[0]
-    root = body.root
-    found = []
-    for n in range(_updated_count(root)):
-        target = root.operands[n]
-        if (
-            target.opcode is Op.PARAMETER
-            and root.operands.count(target) == 1
-            and same_bytes(target.shape, _leaf(root, n))
-            and _only_updated(body, root, target)
-        ):
-            found.append((target.parameter_number, n))
-    return tuple(found)
-
-
-def _declared(instruction: Instruction) -> tuple[tuple[int, int], ...]:
-    """(operand, result leaf) pairs of `output_to_operand_aliasing`."""
-    numbers = {index: n for n, (index, _) in enumerate(instruction.shape.leaves())}
-    aliases = instruction.attributes.get("output_to_operand_aliasing", ())
-    return tuple((alias.operand, numbers[alias.output]) for alias in aliases if not alias.operand_index)
-
-
-def _updated_count(instruction: Instruction) -> int:
-    """The number of leading operands that an op returns with some elements changed."""
-    if instruction.opcode is Op.DYNAMIC_UPDATE_SLICE:
-        return 1
-    return len(instruction.operands) // 2 if instruction.opcode is Op.SCATTER else 0
-
-
-def _leaf(instruction: Instruction, n: int) -> Shape:
-    return instruction.shape.elements[n] if instruction.shape.is_tuple else instruction.shape
-
-
-def _only_updated(body: Computation, root: Instruction, target: Instruction) -> bool:
-    """Whether the fusion reads `target` only at elements that it then writes, each just before writing it."""
-    readers = [u for u in body.users[target] if u is not root]
-    if not readers or root.opcode is Op.SCATTER:
-        return not readers
-    update = root.operands[1]
-    if body.users[update] != (root,):
-        return False
-    pointwise = _pointwise(body, update)
-    return all(
-        r.opcode is Op.DYNAMIC_SLICE
-        and r in pointwise
-        and same_bytes(r.shape, update.shape)
-        and r.operands[0] is target
-        and target not in r.operands[1:]
-        and r.operands[1:] == root.operands[2:]
-        for r in readers
-    )
-
-
-def _pointwise(body: Computation, *ends: Instruction) -> set[Instruction]:
-    """The instructions that are read only on the way to `ends`, element for element at one place in memory.
-
-    ends: the root, or some of its operands. The root does not count as a reader of an end.
-    """
-    found, read, elsewhere = set[Instruction](), set(ends), set[Instruction]()
-    if body.root not in read:
-        elsewhere.update(o for o in body.root.operands if o not in read)
-    for i in reversed(body.instructions):
-        if i is body.root and i not in ends:
-            continue
-        if i in read and i not in elsewhere:
-            found.add(i)
-        for o in i.operands:
-            (read if i in found and _reads_in_place(i, o) else elsewhere).add(o)
-    return found
-
-
-def _reads_in_place(i: Instruction, operand: Instruction) -> bool:
-    """Whether element k of the result, in memory order, needs only element k of the operand, in memory order."""
-    a, b = operand.shape, i.shape
-    if i.opcode in ELEMENTWISE:
-        return a.dims == b.dims and (a.layout == b.layout or a.strides == b.strides)
-    return is_alias(i) and a.is_array and a.size == b.size
 
 
 def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -126,7 +34,7 @@ def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
         rows = [p.parameter_number for p, _ in _row_pairs(body) if _same_places(p, body.root)]
         candidates = _pointwise_parameters(body) + rows
     elif instruction.opcode in ELEMENTWISE:
-        candidates = [n for n, o in enumerate(instruction.operands) if _reads_in_place(instruction, o)]
+        candidates = [n for n, o in enumerate(instruction.operands) if reads_in_place(instruction, o)]
     else:
         return ()
     return tuple(n for n in candidates if _same_width(instruction.operands[n], instruction))
@@ -153,7 +61,7 @@ def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
     Most kernels do so element by element, a sort row by row.
     """
     if is_sealed(instruction):
-        return _declared(instruction)
+        return declared_pairs(instruction)
     if instruction.opcode in LIBRARY:
         return _taken_over(instruction)
     sorted_from = sort_operands(instruction)
@@ -181,7 +89,7 @@ def _reused_by_results(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 def _pointwise_pairs(body: Computation) -> Iterator[tuple[Instruction, Instruction]]:
     """(parameter, result): the parameter is read only at the position of the result, for its group of results."""
     for group in _groups(body):
-        pointwise = _pointwise(body, *group)
+        pointwise = pointwise_members(body, *group)
         free = [p for p in body.parameters if p in pointwise and p not in group]
         for end in group:
             if end in pointwise:
@@ -271,9 +179,9 @@ def _pointwise_parameters(body: Computation) -> list[int]:
     An update or scatter copies its operand to the result, element by element, before it reads anything else.
     """
     end = body.root
-    if _updated_count(end):
+    if updated_count(end):
         end = body.root.operands[0]
         if body.users[end] != (body.root,) or body.root.operands.count(end) > 1 or not _same_places(end, body.root):
             return []
-    pointwise = _pointwise(body, end)
+    pointwise = pointwise_members(body, end)
     return [p.parameter_number for p in body.parameters if p in pointwise and p is not body.root]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 
+from ..hlo.analysis.leaves import NO_BUFFER
 from ..hlo.errors import UnsupportedError, VerificationError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
@@ -12,7 +13,6 @@ from ..hlo.library.calls import is_foreign
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..hlo.remedies import CHANNELS
-from .liveness import NO_BUFFER
 from .partition import partition_of
 from .plan import Allocation, BufferAssignment, BufferSlice, KernelArgument, KernelRequest, KernelStep
 

@@ -5,29 +5,27 @@ variables that are both used in a tick conflict unless a copy or an in-place ope
 
 Loops: each carried leaf is one variable (a slot) that init and body copy into; a leaf that the body forwards unchanged
 is the init value itself. Branches read the operand's variables and copy their results into the slots of the
-conditional. Most of these copies are removed later (coalesce.py).
+conditional. Most of these copies are removed later (coalesce.py). A value that no longer counts after a conditional is
+dead in each branch after the branch's own last read, so that each branch may overwrite it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from ..hlo.analysis.leaves import NO_BUFFER, Leaves, forward, leaf_count, moves_no_bytes
+from ..hlo.analysis.updates import updated_operands
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction, Literal, Module
-from ..hlo.layouts import is_alias, same_bytes
-from ..hlo.opclasses import FORWARDING, branches, control_computations
+from ..hlo.layouts import same_bytes
+from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, field
 from ..hlo.shapes import Shape, ShapeIndex, array
-from .inplace import reuses, updated_operands
+from .inplace import reuses
 from .plan import AllocationKind
 from .scratch import scratch_bytes
-
-NO_BUFFER = -1
-"""The variable number of a token, which has none."""
-
-Leaves = tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -116,6 +114,14 @@ RESULTS: Hashable = "results"
 """The group of the copies into the program's results."""
 
 
+@dataclass(slots=True)
+class Branch:
+    """A branch that was walked: its first tick, and the tick after the last read of each variable that it reads."""
+
+    start: int
+    reads: dict[int, int] = field(default_factory=dict)
+
+
 def build_timeline(module: Module) -> Timeline:
     """Walk the entry and everything it runs, in schedule order. The module must be flat with agreed layouts."""
     walker = _Walker(module)
@@ -123,16 +129,6 @@ def build_timeline(module: Module) -> Timeline:
     return Timeline(
         module, walker.variables, walker.leaves, walker.groups, walker.reuses, walker.position, walker.scratch
     )
-
-
-def leaf_count(shape: Shape) -> int:
-    return 1 if not shape.is_tuple else sum(leaf_count(e) for e in shape.elements)
-
-
-def element_range(shape: Shape, index: int) -> tuple[int, int]:
-    """[start, stop) of the leaves of a tuple's element among the leaves of the tuple."""
-    start = sum(leaf_count(e) for e in shape.elements[:index])
-    return start, start + leaf_count(shape.elements[index])
 
 
 def aliased_parameters(module: Module) -> dict[int, int]:
@@ -165,25 +161,6 @@ def _array_leaves(instructions: Sequence[Instruction]) -> dict[tuple[int, ShapeI
         ((n, index), shape) for n, i in enumerate(instructions) for index, shape in i.shape.leaves() if shape.is_array
     ]
     return {key: (number, shape) for number, (key, shape) in enumerate(arrays)}
-
-
-def moves_no_bytes(i: Instruction) -> bool:
-    """Whether the result leaves of an op are leaves of its operands: it needs no kernel and no copy."""
-    if i.opcode is Op.COPY:
-        return i.shape.is_tuple
-    return i.opcode in FORWARDING or (i.opcode in (Op.BITCAST, Op.RESHAPE, Op.TRANSPOSE) and is_alias(i))
-
-
-def forward(i: Instruction, operands: Sequence[Leaves]) -> Leaves:
-    """The leaves of the result of an op that moves no bytes."""
-    if i.opcode is Op.TUPLE:
-        return tuple(leaf for o in operands for leaf in o)
-    if i.opcode is Op.GET_TUPLE_ELEMENT:
-        start, stop = element_range(i.operands[0].shape, i.attributes["index"])
-        return operands[0][start:stop]
-    if i.opcode is Op.AFTER_ALL:
-        return (NO_BUFFER,)
-    return operands[0]
 
 
 def is_plain_copy(i: Instruction) -> bool:
@@ -224,6 +201,8 @@ class _Walker:
         self.reuses: list[Reuse] = []
         self.scratch: dict[Instruction, int] = {}
         self.constants: dict[tuple[Shape, Literal], int] = {}
+        self.choices: list[tuple[list[Branch], int]] = []  # of each conditional, outer ones first: (branches, end)
+        self.inside: list[Branch] = []  # the branches around the present position
         self.kept = passed_through(module)
         self.position = 0
         self.depth = 0
@@ -250,6 +229,8 @@ class _Walker:
             if target is None:
                 target = self.variable(shape, AllocationKind.RESULT, number)
             self.copy(RESULTS, position, source, target, entry.root)
+        for choice in self.choices:
+            self.part(*choice)
 
     def step(self) -> int:
         self.position += 1
@@ -283,6 +264,8 @@ class _Walker:
             if v != NO_BUFFER:
                 variable = self.variables[v]
                 variable.used = True
+                for branch in self.inside:
+                    branch.reads[v] = end
                 start, stop = variable.segments[-1]
                 if stop < end:
                     variable.segments[-1] = (start, end)
@@ -383,15 +366,37 @@ class _Walker:
         self.step()
         self.touch(self.leaves[i.operands[0]])
         slots = [self.slot(shape) for _, shape in i.shape.leaves()]
+        walked: list[Branch] = []
+        number = len(self.choices)
+        self.choices.append((walked, 0))
         for n, branch in enumerate(branches(i)):
+            walked.append(Branch(2 * self.position + 1))
+            self.inside.append(walked[-1])
             roots = self.walk(branch, [self.leaves[i.operands[n + 1]]])
             position = self.step()
             for source, slot in zip(roots, slots):
                 if slot != NO_BUFFER:
                     self.copy(branch_end(i, n), position, source, slot, i)
+            self.inside.pop()
+        self.choices[number] = walked, 2 * self.position + 1
         self.step()
         self.touch(tuple(slots))
         return tuple(slots)
+
+    def part(self, walked: Sequence[Branch], end: int) -> None:
+        """End the lives of what is read in branches for the last time: in each branch with the branch's last read."""
+        start = walked[0].start
+        for v in {v for branch in walked for v in branch.reads}:
+            found: list[tuple[int, int]] = []
+            for first, last in self.variables[v].segments:
+                if first < start < last <= end:
+                    found.append((first, start))
+                    for branch in walked:
+                        if v in branch.reads:
+                            self.extend(found, branch.start, branch.reads[v])
+                else:
+                    found.append((first, last))
+            self.variables[v].segments = found
 
     def slot(self, shape: Shape) -> int:
         """A variable that holds no value yet."""

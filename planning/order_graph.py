@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..hlo.analysis.effects import has_side_effect
+from ..hlo.analysis.leaves import forward, leaf_count, moves_no_bytes
+from ..hlo.analysis.overwrites import NO_READERS, Readers
+from ..hlo.analysis.updates import updated_operands
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import CONTROL_PREDECESSORS
 from ..hlo.opcodes import Op
 from ..passes.rewriting import topological_order
-from .inplace import reuses, updated_operands
-from .liveness import forward, leaf_count, moves_no_bytes
+from .inplace import reuses
 from .scratch import scratch_bytes
 
 
 class OrderGraph:
     """One computation's dependences and buffers: the leaves of ops that write memory, and of parameters (0 bytes).
 
-    peaks: maximum bytes alive at once in computations that are ordered already, by name.
+    peaks: maximum bytes alive at once in computations that are ordered already, by name. readers: the ops that come
+    before what overwrites their operand.
     """
 
     def __init__(
@@ -26,9 +29,11 @@ class OrderGraph:
         effectful: Collection[str] = (),
         is_body: bool = False,
         peaks: Mapping[str, int] | None = None,
+        readers: Readers = NO_READERS,
     ):
         self.peaks = peaks or {}
-        self.instructions = _in_order(computation)
+        self.readers_before = readers
+        self.instructions = _in_order(computation, readers)
         self.number = {i: n for n, i in enumerate(self.instructions)}
         self.root = self.number[computation.root]
         self.sizes: list[int] = []
@@ -75,7 +80,7 @@ class OrderGraph:
         self.before: list[set[int]] = []
         last_effect = -1
         for n, i in enumerate(self.instructions):
-            needs = {self.number[o] for o in i.operands}
+            needs = {self.number[o] for o in (*i.operands, *self.readers_before.get(i, ()))}
             needs.update(names[p] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in names)
             if has_side_effect(i) or any(c.name in effectful for c in i.called()):
                 if last_effect >= 0:
@@ -160,17 +165,18 @@ class OrderGraph:
         return sum(self.sizes[b] for b in used) // 2
 
 
-def _in_order(computation: Computation) -> list[Instruction]:
-    """The instructions with each one behind its operands and its control predecessors. Passes keep the first only: what
-    an op was replaced by has its predecessors, also constants that stand before these.
+def _in_order(computation: Computation, readers: Readers) -> list[Instruction]:
+    """The instructions with each one behind its operands, its control predecessors, and the other readers of what it
+    overwrites. Passes keep the first only: what an op was replaced by has its predecessors, also constants that stand
+    before these.
     """
     instructions = list(computation.instructions)
-    if not any(i.attributes.get(CONTROL_PREDECESSORS) for i in instructions):
+    if not readers and not any(i.attributes.get(CONTROL_PREDECESSORS) for i in instructions):
         return instructions
     names = {i.name: n for n, i in enumerate(instructions)}
     number = {i: n for n, i in enumerate(instructions)}
     needs = {
-        n: {number[o] for o in i.operands}
+        n: {number[o] for o in (*i.operands, *readers.get(i, ()))}
         | {names[p] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in names}
         for n, i in enumerate(instructions)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..hlo.analysis.effects import has_side_effect
+from ..hlo.analysis.leaves import moves_no_bytes
 from ..hlo.analysis.trip_count import trip_count
 from ..hlo.collector import collector_at_rest
 from ..hlo.dtypes import DType
@@ -18,7 +19,7 @@ from ..passes.pipeline import Observer, PipelineOptions, optimize
 from .allocation import USER_ALIGNMENT
 from .buffers import Buffers, assign_buffers
 from .kernels import KernelTable, places_of
-from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, moves_no_bytes, single_copy
+from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, single_copy
 from .plan import ConditionalStep, CopyStep, Plan, Step, WhileStep
 from .schedule import schedule
 

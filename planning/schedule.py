@@ -8,6 +8,7 @@ from ..hlo.analysis.effects import effectful_computations
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import control_computations
 from ..hlo.opcodes import Op
+from ..passes.fusion.reading_order import order_of_reads
 from ..passes.rewriting import rebuild
 from .order_graph import OrderGraph
 from .orders import list_order, post_order
@@ -24,9 +25,10 @@ def schedule(module: Module) -> Module:
     bodies = {i.attributes["body"].name for i in module.instructions() if i.opcode is Op.WHILE}
 
     peaks: dict[str, int] = {}
+    reads = order_of_reads(module)
 
     def order(computation: Computation) -> Computation:
-        graph = OrderGraph(computation, effectful, computation.name in bodies, peaks)
+        graph = OrderGraph(computation, effectful, computation.name in bodies, peaks, reads(computation))
         best, peaks[computation.name] = best_order(graph)
         return Computation(computation.name, tuple(best), computation.root, computation.attributes)
 

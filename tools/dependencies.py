@@ -20,6 +20,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "cli/main.py": ("cli/",),
     "differential/planted/fault.py": ("legacy/", "mlir_emitters/"),
     "migration/choose.py": ("legacy/", "mlir_emitters/"),
+    "migration/forms.py": ("legacy/", "mlir_emitters/"),
     "tools/mutate.py": ("tools/mutations/",),
     "tools/selection.py": ("legacy/", "mlir_emitters/"),
     # By names in tables of their own, which are found as strings.

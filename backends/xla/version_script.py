@@ -1,11 +1,13 @@
 """Run by the Python of another jaxlib, without this package: compiles a module, which XLA may dump, and may run it.
 
 python version_script.py FOLDER ROUNDS: reads module.pb (a serialized HloModuleProto); if ROUNDS > 0, in0.bin, … and
-arrays.json ([[dtype, dims], …]). Writes seconds.json ([compile, fastest run or null]), results.json and out0.bin, ….
+arrays.json ([[dtype, dims], …]). Writes seconds.json ([compile, fastest run or null, bytes of compiling]), results.json
+and out0.bin, ….
 """
 
 import json
 import os
+import resource
 import sys
 import time
 
@@ -59,6 +61,11 @@ def ran(loaded, device, folder, rounds):
     return fastest
 
 
+def peak():
+    """The peak of this process's memory so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def main(folder, rounds):
     import jax
 
@@ -72,10 +79,12 @@ def main(folder, rounds):
         pass  # another version keeps it elsewhere
     with open(os.path.join(folder, "module.pb"), "rb") as file:
         proto = file.read()
+    before = peak()
     loaded, seconds = compiled(device.client, proto)
+    grown = peak() - before
     fastest = ran(loaded, device, folder, rounds) if rounds else None
     with open(os.path.join(folder, "seconds.json"), "w", encoding="ascii") as file:
-        json.dump([seconds, fastest], file)
+        json.dump([seconds, fastest, grown], file)
 
 
 main(sys.argv[1], int(sys.argv[2]))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...formats.proto.proto import module_to_proto
+from ...formats.text.parser import parse_module
 from ...formats.whole_files import write_folder
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
@@ -42,6 +44,13 @@ FLAGS = (
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+){0,2}")
 _UNKNOWN = re.compile(r"Unknown flags? in XLA_FLAGS: (.*)")
+
+_CHOICE = "--xla_cpu_use_fusion_emitters="
+EMITTERS = {"default": (), "old": (f"{_CHOICE}false",), "new": (f"{_CHOICE}true",)}
+"""Flags for a generation of emitters."""
+
+NEW_ALONE = (0, 11)
+"""A version that does not know the choice has the new emitters alone, or before this one the old ones."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +115,14 @@ def _has_pip(python: str) -> bool:
     return subprocess.run([python, "-c", "import pip"], capture_output=True, check=False).returncode == 0
 
 
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
+
+
 def _install(version: str, python: str, folder: Path) -> None:
     """pip, into a folder of its own. A version with two numbers is the newest of its series."""
     exact = f"=={version}" if version.count(".") > 1 else f"=={version}.*"
-    old = tuple(map(int, version.split(".")[:2])) < (0, 7)
+    old = _numbers(version) < (0, 7)
     wanted = [f"jaxlib{exact}", f"jax{exact}", *(["numpy<2.3"] if old else [])]
     command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:"]
     try:
@@ -129,11 +142,14 @@ def _install(version: str, python: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a version made of a whole program. seconds: of the fastest run. results: its leaves."""
+    """What a version made of a whole program. seconds: of the fastest run. results: its leaves. compile_bytes: by which
+    compiling raised the peak of the process's memory.
+    """
 
     compile_seconds: float
     seconds: float
     results: tuple[np.ndarray, ...]
+    compile_bytes: int = 0
 
 
 def dump_with(version: XlaVersion, module: Module, folder: Path, flags: tuple[str, ...] = ()) -> None:
@@ -143,14 +159,23 @@ def dump_with(version: XlaVersion, module: Module, folder: Path, flags: tuple[st
         _compile(version, module, Path(work), 0, (f"--xla_dump_to={folder}", *DUMPS, *FLAGS, *flags))
 
 
-def run_with(version: XlaVersion, module: Module, inputs: Sequence[np.ndarray], runs: int) -> Ran:
-    """Let a version compile a module, without dumps, and run it. Raises XlaRefused."""
+def run_with(
+    version: XlaVersion,
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    runs: int,
+    flags: tuple[str, ...] = FLAGS,
+    limit: float = COMPILE_SECONDS,
+) -> Ran:
+    """Let a version compile a module, without dumps, and run it. limit: seconds for both. Raises XlaRefused, InputError
+    for a choice of EMITTERS that it does not have.
+    """
     with TemporaryDirectory(prefix="testbed-version-") as work:
         folder = Path(work)
         for number, x in enumerate(inputs):
             (folder / f"in{number}.bin").write_bytes(np.ascontiguousarray(x).tobytes())
         (folder / "arrays.json").write_text(json.dumps([[x.dtype.name, x.shape] for x in inputs]), encoding="ascii")
-        compile_seconds, seconds = _compile(version, module, folder, runs, FLAGS)
+        compile_seconds, seconds, peak = _compile(version, module, folder, runs, flags, limit)
         described = json.loads((folder / "results.json").read_text(encoding="ascii"))
         leaves = [leaf for _, leaf in module.entry.root.shape.leaves() if leaf.is_array]
         files = [folder / f"out{number}.bin" for number in range(len(described))]
@@ -158,11 +183,25 @@ def run_with(version: XlaVersion, module: Module, inputs: Sequence[np.ndarray], 
             np.frombuffer(file.read_bytes(), leaf.dtype.numpy).reshape(leaf.dims)
             for file, leaf in zip(files, leaves, strict=True)
         )
-    return Ran(compile_seconds, seconds, results)
+    return Ran(compile_seconds, seconds, results, peak)
 
 
-def _compile(version: XlaVersion, module: Module, folder: Path, runs: int, flags: tuple[str, ...]) -> tuple[float, Any]:
-    """(seconds of the compilation, of the fastest run) by a child process that works in a folder."""
+def require_emitters(version: XlaVersion, emitters: str) -> None:
+    """Raise InputError if a version lacks a generation of emitters, a key of EMITTERS."""
+    if EMITTERS[emitters]:
+        scalar = parse_module("HloModule m\nENTRY e { ROOT r = f32[] constant(1) }")
+        run_with(version, scalar, [], 1, EMITTERS[emitters])
+
+
+def _compile(
+    version: XlaVersion,
+    module: Module,
+    folder: Path,
+    runs: int,
+    flags: tuple[str, ...],
+    limit: float = COMPILE_SECONDS,
+) -> tuple[Any, ...]:
+    """(Seconds of the compilation, of the fastest run, bytes of compiling) by a child that works in a folder."""
     (folder / "module.pb").write_bytes(unoptimised(module_to_proto(module)))
     while True:
         environment = {"PYTHONPATH": str(version.folder), "XLA_FLAGS": " ".join(flags), "JAX_PLATFORMS": "cpu"}
@@ -172,20 +211,27 @@ def _compile(version: XlaVersion, module: Module, folder: Path, runs: int, flags
                 env={**environment, "TF_CPP_MIN_LOG_LEVEL": "2"},
                 capture_output=True,
                 text=True,
-                timeout=COMPILE_SECONDS,
+                timeout=limit,
                 check=False,
                 preexec_fn=_on_one_processor,
             )
         except subprocess.TimeoutExpired:
-            raise XlaRefused(f"jaxlib {version.version} gives no answer within {COMPILE_SECONDS} s") from None
+            raise XlaRefused(f"jaxlib {version.version} gives no answer within {limit:g} s") from None
         unknown = _UNKNOWN.search(done.stderr)
         left = tuple(flag for flag in flags if not unknown or flag not in unknown[1].split())
         if unknown is None or len(left) == len(flags):
             break
+        has = "new" if _numbers(version.version) >= NEW_ALONE else "old"
+        if any(f.startswith(_CHOICE) and f not in (*left, *EMITTERS[has]) for f in flags):
+            raise InputError(
+                f"jaxlib {version.version} has the {has} emitters alone", remedy="compare it with --emitters default"
+            )
         flags = left
     seconds = folder / "seconds.json"
     if done.returncode or not seconds.is_file():
-        raise XlaRefused(f"jaxlib {version.version}: {reason_of_death(done.stderr) or 'no reason given'}")
+        ended = signal.Signals(-done.returncode).name if done.returncode < 0 else ""
+        why = ": ".join(filter(None, (ended, reason_of_death(done.stderr)))) or "no reason given"
+        raise XlaRefused(f"jaxlib {version.version}: {why}")
     return tuple(json.loads(seconds.read_text(encoding="ascii")))
 
 

@@ -13,6 +13,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import TOKEN, Shape, tuple_shape
 from .folds import fold_ops, folded_known, region_of
 from .program import Body
+from .table_loops import draw_step, drawn_tables
 from .values import DRAWN, Value
 
 D = DType
@@ -22,9 +23,11 @@ Grow = Callable[[Body, int], None]
 
 def _copied(body: Body, v: Value, shape: Shape) -> Instruction:
     """v in exactly this shape, with its layout."""
-    if v.instruction.shape == shape:
-        return v.instruction
-    return body.instruction(Op.COPY, (v.instruction,), shape)
+    return _copied_to(body, v.instruction, shape)
+
+
+def _copied_to(body: Body, made: Instruction, shape: Shape) -> Instruction:
+    return made if made.shape == shape else body.instruction(Op.COPY, (made,), shape)
 
 
 def _inner(body: Body) -> Body:
@@ -75,6 +78,9 @@ def _state(inner: Body, shape: Shape, known: Sequence[Value]) -> list[Value]:
     return inner.parts(given, known)
 
 
+TABLE_PERCENT = 30
+"""How often a loop is one over tables."""
+
 COUNTERS = (D.S32, D.S32, D.S64, D.U8, D.U32, D.S8)
 
 
@@ -83,6 +89,8 @@ def loop(grow: Grow) -> Callable[[Body, Op], Value]:
 
     def rule(body: Body, op: Op) -> Value:
         draw = body.source
+        if draw.chance(TABLE_PERCENT):
+            return _table_loop(body, op, grow)
         kind, step, trips, down = draw.choice(COUNTERS), draw.integer(1, 3), draw.integer(0, 4), draw.chance(40)
         low = draw.integer(0, 2)
         first, last = (low + step * trips, low) if down else (low, low + step * trips)
@@ -102,6 +110,26 @@ def loop(grow: Grow) -> Callable[[Body, Op], Value]:
         return body.parts(whole, state)[-1]
 
     return rule
+
+
+def _table_loop(body: Body, op: Op, grow: Grow) -> Value:
+    """A loop whose steps read and write parts of tables; it counts up from 0 or 1, or down."""
+    draw = body.source
+    arrays, axis = drawn_tables(body)
+    length, down = arrays[1].dims[axis], draw.chance(25)
+    first, last = (length - 1, 0) if down else (draw.integer(0, 1), length + draw.integer(-1, 1))
+    state = [body.scalar(D.S32, first), *(_unknown(v) for v in arrays)]
+    start, inner = body.tupled(state), _inner(body)
+    given = _state(inner, start.shape, state)
+    by = inner.scalar(D.S32, -1 if down else 1).instruction
+    new = inner.instruction(Op.ADD, (given[0].instruction, by), by.shape)
+    tables = draw_step(inner, given, axis, grow)
+    kept = [_copied_to(inner, t, v.instruction.shape) for t, v in zip(tables, given[2:], strict=True)]
+    root = inner.instruction(Op.TUPLE, (new, given[1].instruction, *kept), start.shape)
+    made = body.program.done(body.program.name("body"), inner.instructions, root)
+    test = _condition(body, start.shape, state, last, "GE" if down else "LT")
+    whole = body.instruction(op, (start,), start.shape, condition=test, body=made)
+    return body.parts(whole, state)[-1]
 
 
 def _unknown(v: Value) -> Value:

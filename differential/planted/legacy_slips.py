@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...hlo.opcodes import Op
-from ...legacy.elementwise import library
+from ...legacy.numerics.elementwise import library
 from .fault import Edit, Fault, emitter_row
 
 _LEGACY = ("legacy",)
@@ -16,7 +16,7 @@ LEGACY: tuple[Fault, ...] = (
         "-x is 0 - x, so that -0 is 0",
         _LEGACY,
         ("negate",),
-        [emitter_row("legacy", "elementwise", Op.NEGATE, real=lambda r, x: r.sub(r.c(0.0), x))],
+        [emitter_row("legacy", "numerics.elementwise", Op.NEGATE, real=lambda r, x: r.sub(r.c(0.0), x))],
     ),
     Fault(
         "legacy-divide-by-zero",
@@ -24,7 +24,7 @@ LEGACY: tuple[Fault, ...] = (
         "an integer divided by 0 is the quotient by 1",
         _LEGACY,
         ("divide",),
-        [Edit("legacy.integer", "divide", "b.select(zero, x.type(-1), quotient)", "quotient")],
+        [Edit("legacy.numerics.integer", "divide", "b.select(zero, x.type(-1), quotient)", "quotient")],
     ),
     Fault(
         "legacy-arithmetic-shift-too-far",
@@ -32,7 +32,7 @@ LEGACY: tuple[Fault, ...] = (
         "an arithmetic shift by the width or more shifts by 0",
         _LEGACY,
         ("shift-right-arithmetic",),
-        [Edit("legacy.integer", "shift_right_arithmetic", "x.type(dtype.bits - 1)", "x.type(0)")],
+        [Edit("legacy.numerics.integer", "shift_right_arithmetic", "x.type(dtype.bits - 1)", "x.type(0)")],
     ),
     Fault(
         "legacy-unsigned-extremum-as-signed",
@@ -42,7 +42,7 @@ LEGACY: tuple[Fault, ...] = (
         ("maximum", "minimum", "clamp", "reduce", "sort", "scatter", "all-reduce"),
         [
             Edit(
-                "legacy.integer",
+                "legacy.numerics.integer",
                 "_extremum",
                 "(b.icmp_signed if dtype.is_signed else b.icmp_unsigned)",
                 "b.icmp_signed",
@@ -55,7 +55,14 @@ LEGACY: tuple[Fault, ...] = (
         "an unsigned integer is converted to a float as a signed one",
         _LEGACY,
         ("convert",),
-        [Edit("legacy.convert", "_from_integer", "if signed else b.uitofp(value, type_)", "if True else value")],
+        [
+            Edit(
+                "legacy.numerics.convert",
+                "_from_integer",
+                "if signed else b.uitofp(value, type_)",
+                "if True else value",
+            )
+        ],
     ),
     Fault(
         "legacy-bf16-truncated",
@@ -63,7 +70,14 @@ LEGACY: tuple[Fault, ...] = (
         "f32 is cut to bf16, not rounded",
         _LEGACY,
         ("bf16",),
-        [Edit("legacy.narrow", "_encode_bfloat", "b.add(bits, b.add(b.and_(upper, I32(1)), I32(0x7FFF)))", "bits")],
+        [
+            Edit(
+                "legacy.numerics.narrow",
+                "_encode_bfloat",
+                "b.add(bits, b.add(b.and_(upper, I32(1)), I32(0x7FFF)))",
+                "bits",
+            )
+        ],
     ),
     Fault(
         "legacy-expm1-cancels",
@@ -74,7 +88,7 @@ LEGACY: tuple[Fault, ...] = (
         [
             emitter_row(
                 "legacy",
-                "elementwise",
+                "numerics.elementwise",
                 Op.EXPONENTIAL_MINUS_ONE,
                 real=lambda r, x: r.sub(library("exp")(r, x), r.c(1.0)),
             )
@@ -86,7 +100,14 @@ LEGACY: tuple[Fault, ...] = (
         "the imaginary part of a product is b·c - a·d",
         _LEGACY,
         ("multiply", "dot", "c64", "c128"),
-        [Edit("legacy.complex_math", "multiply", "r.fused(b, c, r.mul(a, d))", "r.fused(b, c, r.neg(r.mul(a, d)))")],
+        [
+            Edit(
+                "legacy.numerics.complex_math",
+                "multiply",
+                "r.fused(b, c, r.mul(a, d))",
+                "r.fused(b, c, r.neg(r.mul(a, d)))",
+            )
+        ],
     ),
     Fault(
         "legacy-pad-drops-the-last",
@@ -94,7 +115,7 @@ LEGACY: tuple[Fault, ...] = (
         "an interior-padded array ends one element early",
         _LEGACY,
         ("pad",),
-        [Edit("legacy.shape", "_unpad", "    end = (size - 1) * step + 1", "    end = (size - 1) * step")],
+        [Edit("legacy.movement.shape", "_unpad", "    end = (size - 1) * step + 1", "    end = (size - 1) * step")],
     ),
     Fault(
         "legacy-slice-start-clamped-early",
@@ -104,7 +125,7 @@ LEGACY: tuple[Fault, ...] = (
         ("dynamic-slice", "dynamic-update-slice", "gather"),
         [
             Edit(
-                "legacy.shape",
+                "legacy.movement.shape",
                 "clamped_start",
                 "widened_start(code, start, register), limit)",
                 "widened_start(code, start, register), limit - 1)",
@@ -119,7 +140,7 @@ LEGACY: tuple[Fault, ...] = (
         ("transpose",),
         [
             Edit(
-                "legacy.shape",
+                "legacy.movement.shape",
                 "transpose",
                 "for position, d in zip(index.multi, instruction.dimensions, strict=True):\n"
                 "        positions[d] = position",
@@ -133,7 +154,7 @@ LEGACY: tuple[Fault, ...] = (
         "the first element of the second half of a concatenate is read behind the first half",
         _LEGACY,
         ("concatenate",),
-        [Edit("legacy.concatenate", "_choose", 'b.icmp_unsigned("<"', 'b.icmp_unsigned("<="')],
+        [Edit("legacy.movement.concatenate", "_choose", 'b.icmp_unsigned("<"', 'b.icmp_unsigned("<="')],
     ),
     Fault(
         "legacy-iota-along-the-last",
@@ -141,7 +162,14 @@ LEGACY: tuple[Fault, ...] = (
         "iota counts along the last dimension",
         _LEGACY,
         ("iota",),
-        [Edit("legacy.shape", "iota", 'index.multi[instruction.attributes["iota_dimension"]]', "index.multi[-1]")],
+        [
+            Edit(
+                "legacy.movement.shape",
+                "iota",
+                'index.multi[instruction.attributes["iota_dimension"]]',
+                "index.multi[-1]",
+            )
+        ],
     ),
     Fault(
         "legacy-sort-unstable",
@@ -151,7 +179,7 @@ LEGACY: tuple[Fault, ...] = (
         ("sort",),
         [
             Edit(
-                "legacy.sort",
+                "legacy.sorts.sort",
                 "_Sorter._insert",
                 "moved = self.less(values, neighbours)",
                 "moved = code.b.not_(self.less(neighbours, values))",
@@ -166,7 +194,7 @@ LEGACY: tuple[Fault, ...] = (
         ("reduce-window", "convolution"),
         [
             Edit(
-                "legacy.windows",
+                "legacy.reductions.windows",
                 "Axis._inside",
                 "code.subtract(last + places.step, places.start)",
                 "code.subtract(last + places.step - 1, places.start)",
@@ -179,7 +207,7 @@ LEGACY: tuple[Fault, ...] = (
         "a row of a pool is copied, and not joined, where some windows have no row",
         _LEGACY,
         ("reduce-window",),
-        [Edit("legacy.windows", "Axis.meets_one", " and self.inside() == (0, self.count)", "")],
+        [Edit("legacy.reductions.windows", "Axis.meets_one", " and self.inside() == (0, self.count)", "")],
     ),
     Fault(
         "legacy-convolution-group-stride",
@@ -189,7 +217,7 @@ LEGACY: tuple[Fault, ...] = (
         ("convolution",),
         [
             Edit(
-                "legacy.windows",
+                "legacy.reductions.windows",
                 "Convolution.operands",
                 "right[dims.kernel_output_feature] = code.add(code.multiply(group, self.outs), out)",
                 "right[dims.kernel_output_feature] = code.add(group, out)",
@@ -202,7 +230,7 @@ LEGACY: tuple[Fault, ...] = (
         "the sums of a product of f64 are f32",
         _LEGACY,
         ("dot",),
-        [Edit("legacy.dot", "accumulator_dtype", "dtype in NARROW", "dtype in NARROW or dtype is DType.F64")],
+        [Edit("legacy.products.dot", "accumulator_dtype", "dtype in NARROW", "dtype in NARROW or dtype is DType.F64")],
     ),
     Fault(
         "legacy-long-sum-in-one-chain",
@@ -211,8 +239,8 @@ LEGACY: tuple[Fault, ...] = (
         _LEGACY,
         ("reduce",),
         [
-            Edit("legacy.reduce", "Reducer._in_parts", "self.simple is None", "True"),
-            Edit("legacy.reduce", "reassociation", '(*before, "reassoc")', "before"),
+            Edit("legacy.reductions.reduce", "Reduction.of", "op is Op.ADD and length > TERMS", "False"),
+            Edit("legacy.reductions.reduce", "reassociation", '(*before, "reassoc")', "before"),
         ],
     ),
     Fault(
@@ -221,7 +249,7 @@ LEGACY: tuple[Fault, ...] = (
         "a long sum leaves out the initial value",
         _LEGACY,
         ("reduce",),
-        [Edit("legacy.reduce", "_reduce_in_parts", "reducer.join(opened, sums.totals())", "sums.totals()")],
+        [Edit("legacy.reductions.reduce", "_in_parts", "reducer.join(opened, sums.totals())", "sums.totals()")],
     ),
     Fault(
         "legacy-row-maximum-blind-to-nan",
@@ -231,7 +259,7 @@ LEGACY: tuple[Fault, ...] = (
         ("reduce",),
         [
             Edit(
-                "legacy.extremum",
+                "legacy.reductions.extremum",
                 "close_chains",
                 'code.b.select(invalid, best.type(float("nan")), ',
                 "(lambda value: value)(",
@@ -244,7 +272,7 @@ LEGACY: tuple[Fault, ...] = (
         "scatter skips windows at the last place where they fit",
         _LEGACY,
         ("scatter", "select-and-scatter"),
-        [Edit("legacy.indexing", "Scatter._update", 'icmp_unsigned("<="', 'icmp_unsigned("<"')],
+        [Edit("legacy.movement.indexing", "Scatter._update", 'icmp_unsigned("<="', 'icmp_unsigned("<"')],
     ),
     Fault(
         "legacy-dot-tail-of-columns",
@@ -252,6 +280,6 @@ LEGACY: tuple[Fault, ...] = (
         "the last column of a product is not stored if it does not fill a vector",
         _LEGACY,
         ("dot",),
-        [Edit("legacy.dot_micro", "_Body._mask", "[v * lanes + n for n", "[v * lanes + n + 1 for n")],
+        [Edit("legacy.products.dot_micro", "_Body._mask", "[v * lanes + n for n", "[v * lanes + n + 1 for n")],
     ),
 )

@@ -41,7 +41,7 @@ MEMORY: tuple[Fault, ...] = (
         "a reverse reads one element too early, and so the one in front of the array",
         ("legacy",),
         ("reverse",),
-        [Edit("legacy.shape", "reverse", "operand.shape.dims[d] - 1", "operand.shape.dims[d] - 2")],
+        [Edit("legacy.movement.shape", "reverse", "operand.shape.dims[d] - 1", "operand.shape.dims[d] - 2")],
         _REVERSED,
     ),
     Fault(
@@ -50,7 +50,7 @@ MEMORY: tuple[Fault, ...] = (
         "a reverse reads one element too late, and so the one behind the array",
         ("mlir",),
         ("reverse",),
-        [Edit("mlir_emitters.shape", "reverse", "dims[d] - 1", "dims[d]")],
+        [Edit("mlir_emitters.movement.shape", "reverse", "dims[d] - 1", "dims[d]")],
         _REVERSED,
     ),
     Fault(
@@ -61,7 +61,7 @@ MEMORY: tuple[Fault, ...] = (
         ("legacy",),
         [
             Edit(
-                "legacy.loops",
+                "legacy.loops.loops",
                 "nest",
                 "_nest(e, shape.dims,",
                 "_nest(e, (*shape.dims[:-1], *(max(1, n - 1) for n in shape.dims[-1:])),",
@@ -78,7 +78,14 @@ MEMORY: tuple[Fault, ...] = (
         "a sort merges a last run that it did not write into scratch memory",
         ("legacy",),
         ("sort",),
-        [Edit("legacy.sort", "_Sorter._sort_runs", "loop(self.length, step=RUN", "loop(self.length - RUN, step=RUN")],
+        [
+            Edit(
+                "legacy.sorts.sort",
+                "_Sorter._sort_runs",
+                "loop(self.length, step=RUN",
+                "loop(self.length - RUN, step=RUN",
+            )
+        ],
         _sorted(1500),
     ),
     Fault(
@@ -89,7 +96,7 @@ MEMORY: tuple[Fault, ...] = (
         ("sort",),
         [
             Edit(
-                "mlir_emitters.sort",
+                "mlir_emitters.sorts.sort",
                 "RowSort.row",
                 "b.loop(0, self.length, self.run, unroll=Unroll.NONE) as loop",
                 "b.loop(0, self.length - self.run, self.run, unroll=Unroll.NONE) as loop",

@@ -14,7 +14,7 @@ MLIR: tuple[Fault, ...] = (
         "compare LT of floats holds for NaN",
         _MLIR,
         ("compare",),
-        [Spot("mlir_emitters.elementwise", "ORDERED", lambda _: "ult", "LT", (Op.COMPARE, Op.SORT))],
+        [Spot("mlir_emitters.numerics.elementwise", "ORDERED", lambda _: "ult", "LT", (Op.COMPARE, Op.SORT))],
     ),
     Fault(
         "mlir-remainder-as-signed",
@@ -22,7 +22,7 @@ MLIR: tuple[Fault, ...] = (
         "the remainder of unsigned integers is that of signed ones",
         _MLIR,
         ("remainder",),
-        [Edit("mlir_emitters.elementwise", "remainder_unsigned", "y, divisor, False", "y, divisor, True")],
+        [Edit("mlir_emitters.numerics.elementwise", "remainder_unsigned", "y, divisor, False", "y, divisor, True")],
     ),
     Fault(
         "mlir-power-of-negative",
@@ -32,7 +32,7 @@ MLIR: tuple[Fault, ...] = (
         ("power",),
         [
             Edit(
-                "mlir_emitters.elementwise",
+                "mlir_emitters.numerics.elementwise",
                 "power_integer",
                 'b.select(b.compare_integers("slt", y, zero(b, y)), unit, result)',
                 "result",
@@ -47,7 +47,7 @@ MLIR: tuple[Fault, ...] = (
         ("clamp",),
         [
             Edit(
-                "mlir_emitters.elementwise",
+                "mlir_emitters.numerics.elementwise",
                 "clamp_float",
                 "b.minf(b.maxf(x, low), high)",
                 "b.maxf(b.minf(x, high), low)",
@@ -60,7 +60,7 @@ MLIR: tuple[Fault, ...] = (
         "f32 halfway between two bf16 is rounded up, not to even",
         _MLIR,
         ("bf16",),
-        [Edit("mlir_emitters.elements", "_round_bf16", 'b.binary("addi", bits, odd), 0x7FFF', "bits, 0x8000")],
+        [Edit("mlir_emitters.core.elements", "_round_bf16", 'b.binary("addi", bits, odd), 0x7FFF', "bits, 0x8000")],
     ),
     Fault(
         "mlir-f8-saturates",
@@ -70,7 +70,7 @@ MLIR: tuple[Fault, ...] = (
         ("f8", "f4", "f6"),
         [
             Edit(
-                "mlir_emitters.elements",
+                "mlir_emitters.core.elements",
                 "_overflow",
                 'b.select(b.binary("ori", too_large, is_nan), b.constant(nan, t.i32), code)',
                 "b.select(is_nan, b.constant(nan, t.i32), "
@@ -86,7 +86,7 @@ MLIR: tuple[Fault, ...] = (
         ("convert",),
         [
             Edit(
-                "mlir_emitters.convert",
+                "mlir_emitters.numerics.convert",
                 "_float_to_integer",
                 "b.select(b.is_nan(x), b.constant(0, type), value)",
                 "value",
@@ -102,7 +102,7 @@ MLIR: tuple[Fault, ...] = (
         [
             emitter_row(
                 "mlir_emitters",
-                "elementwise",
+                "numerics.elementwise",
                 Op.LOG_PLUS_ONE,
                 floating=lambda b, node, x: b.math("math.log", b.addf(b.like(1.0, x), x)),
             )
@@ -116,7 +116,7 @@ MLIR: tuple[Fault, ...] = (
         ("reduce-precision",),
         [
             Edit(
-                "mlir_emitters.convert",
+                "mlir_emitters.numerics.convert",
                 "reduce_precision",
                 'b.binary("addi", b.binary("addi", bits, odd), (1 << (drop - 1)) - 1)',
                 'b.binary("addi", bits, 1 << (drop - 1))',
@@ -131,7 +131,7 @@ MLIR: tuple[Fault, ...] = (
         ("abs", "sign"),
         [
             Edit(
-                "mlir_emitters.complex_math",
+                "mlir_emitters.numerics.complex_math",
                 "absolute",
                 "return _hypotenuse(b, x)",
                 'return b.op("math.sqrt", b.addf(b.mulf(x[0], x[0]), b.mulf(x[1], x[1])))',
@@ -146,7 +146,10 @@ MLIR: tuple[Fault, ...] = (
         ("pad",),
         [
             Edit(
-                "mlir_emitters.shape", "pad", "if not (p.low or p.high or p.interior):", "if not (p.low or p.interior):"
+                "mlir_emitters.movement.shape",
+                "pad",
+                "if not (p.low or p.high or p.interior):",
+                "if not (p.low or p.interior):",
             )
         ],
     ),
@@ -158,7 +161,7 @@ MLIR: tuple[Fault, ...] = (
         ("slice",),
         [
             Edit(
-                "mlir_emitters.shape",
+                "mlir_emitters.movement.shape",
                 "slice_",
                 "e.b.add(e.b.mul(i, s.stride), s.start)",
                 "e.b.mul(e.b.add(i, s.start), s.stride)",
@@ -173,7 +176,7 @@ MLIR: tuple[Fault, ...] = (
         ("bitcast-convert",),
         [
             Edit(
-                "mlir_emitters.shape",
+                "mlir_emitters.movement.shape",
                 "bitcast_convert",
                 'b.binary("shli", bits, k * have_bits)',
                 'b.binary("shli", bits, want_bits - (k + 1) * have_bits)',
@@ -188,7 +191,7 @@ MLIR: tuple[Fault, ...] = (
         ("gather",),
         [
             Edit(
-                "mlir_emitters.indexing",
+                "mlir_emitters.movement.indexing",
                 "gather",
                 'source.dims[d] - max(a["slice_sizes"][d], 1)',
                 "source.dims[d] - 1",
@@ -203,7 +206,7 @@ MLIR: tuple[Fault, ...] = (
         ("scatter", "select-and-scatter"),
         [
             Edit(
-                "mlir_emitters.indexing",
+                "mlir_emitters.movement.indexing",
                 "ScatterLoops.visit",
                 'starts: dict[int, Index] = dict(zip(a["scatter_dims_to_operand_dims"], numbers, strict=True))',
                 "starts = {d: b.binary('maxsi', n, 0) for d, n in zip(a['scatter_dims_to_operand_dims'], numbers)}",
@@ -218,7 +221,7 @@ MLIR: tuple[Fault, ...] = (
         ("sort",),
         [
             Edit(
-                "mlir_emitters.sort",
+                "mlir_emitters.sorts.sort",
                 "RowSort.merge_pass",
                 'b.binary("addi", pair, b.add(length, -1))',
                 'b.binary("addi", pair, b.add(length, -2))',
@@ -233,7 +236,7 @@ MLIR: tuple[Fault, ...] = (
         ("convolution",),
         [
             Edit(
-                "mlir_emitters.windows",
+                "mlir_emitters.reductions.windows",
                 "Geometry.factors",
                 "b.sub(s.window - 1, taps[n]) if s.reverse else taps[n]",
                 "taps[n]",
@@ -246,7 +249,7 @@ MLIR: tuple[Fault, ...] = (
         "the taps of a dilated window are neighbours",
         _MLIR,
         ("reduce-window", "convolution"),
-        [Edit("mlir_emitters.windows", "Sliding.element", "b.mul(tap, self.spread)", "tap")],
+        [Edit("mlir_emitters.reductions.windows", "Sliding.element", "b.mul(tap, self.spread)", "tap")],
     ),
     Fault(
         "mlir-pool-row-of-padding",
@@ -254,7 +257,7 @@ MLIR: tuple[Fault, ...] = (
         "a row of a pool is copied, and not joined, where some windows have no row",
         _MLIR,
         ("reduce-window",),
-        [Edit("mlir_emitters.windows", "Sliding.single", " and len(self.covered()) == self.result", "")],
+        [Edit("mlir_emitters.reductions.windows", "Sliding.single", " and len(self.covered()) == self.result", "")],
     ),
     Fault(
         "mlir-long-sum-without-start",
@@ -262,7 +265,7 @@ MLIR: tuple[Fault, ...] = (
         "a long sum leaves out the initial value",
         _MLIR,
         ("reduce",),
-        [Edit("mlir_emitters.long_sums", "LongSums.results", 'b.op("arith.addf", initial, value)', "value")],
+        [Edit("mlir_emitters.reductions.long_sums", "LongSums.results", 'b.op("arith.addf", initial, value)', "value")],
     ),
     Fault(
         "mlir-long-sum-drops-the-last",
@@ -272,7 +275,7 @@ MLIR: tuple[Fault, ...] = (
         ("reduce", "dot"),
         [
             Edit(
-                "mlir_emitters.long_sums",
+                "mlir_emitters.reductions.long_sums",
                 "PartialSums.add_up",
                 "self._turns(visit, prefix, [size - left], left, given)",
                 "self._turns(visit, prefix, [size - left], left - 1, given)",
@@ -286,8 +289,16 @@ MLIR: tuple[Fault, ...] = (
         _MLIR,
         ("reduce",),
         [
-            Edit("mlir_emitters.reduce", "is_long_sum", "is_long(e.b, sizes) and are_float_sums(node)", "False"),
-            Edit("mlir_emitters.reduce", "combine", "with e.b.reassociating():", "if True:"),
+            Edit(
+                "mlir_emitters.reductions.reduce_ways", "way_of", "sums and _is_in_blocks(facts, node, along)", "False"
+            ),
+            Edit(
+                "mlir_emitters.reductions.reduce_ways",
+                "is_long_sum",
+                "is_long(facts, sizes) and are_float_sums(node)",
+                "False",
+            ),
+            Edit("mlir_emitters.reductions.reduce", "combine", "with e.b.reassociating():", "if True:"),
         ],
     ),
     Fault(
@@ -296,7 +307,7 @@ MLIR: tuple[Fault, ...] = (
         "the maximum of a long row of zeros is -0 if one of them is",
         _MLIR,
         ("reduce",),
-        [Spot("mlir_emitters.extremum", "COMBINE", lambda row: (row[0], "ori"), Op.MAXIMUM)],
+        [Spot("mlir_emitters.reductions.extremum", "COMBINE", lambda row: (row[0], "ori"), Op.MAXIMUM)],
     ),
     Fault(
         "mlir-dot-tail-of-columns",
@@ -306,7 +317,7 @@ MLIR: tuple[Fault, ...] = (
         ("dot",),
         [
             Edit(
-                "mlir_emitters.dot_tile",
+                "mlir_emitters.products.dot_tile",
                 "_Body._store",
                 "self.columns, v * self.lanes)",
                 "self.columns, v * self.lanes + 1)",
@@ -321,7 +332,7 @@ MLIR: tuple[Fault, ...] = (
         ("dot",),
         [
             Edit(
-                "mlir_emitters.dot",
+                "mlir_emitters.products.dot",
                 "multiply_add",
                 'b.binary("ori", total, b.binary("andi", x, y))',
                 'b.binary("xori", total, b.binary("andi", x, y))',

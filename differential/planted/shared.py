@@ -190,7 +190,7 @@ SHARED: tuple[Fault, ...] = (
         "a kernel that transposes takes over its operand's buffer",
         _BOTH,
         ("buffer reuse",),
-        [Spot("planning.inplace", "_reads_in_place", _anything, needs=(Op.TRANSPOSE, Op.REVERSE))],
+        [Spot("hlo.analysis.updates", "reads_in_place", _anything, needs=(Op.TRANSPOSE, Op.REVERSE))],
         module("""
             p = f32[6,6] parameter(0)
             q = f32[6,6] parameter(1)

@@ -45,7 +45,7 @@ def _one_too_early(function: Any) -> Any:
 
 def _in_order(positions: Any) -> Any:
     def rule(e: Any, instruction: Any, index: Any) -> Any:
-        from ...legacy.elemental import Index
+        from ...legacy.loops.elemental import Index
 
         operand = instruction.operands[0]
         return (yield operand, Index.at(e.code, operand.shape, list(index.multi)))
@@ -71,7 +71,11 @@ STACKS: tuple[Fault, ...] = (
         "maximum takes NaN for a small number",
         _LEGACY,
         ("maximum", "reduce", "scatter"),
-        [emitter_row("legacy", "elementwise", Op.MAXIMUM, real=lambda r, a, b: r.select(r.compare(">", a, b), a, b))],
+        [
+            emitter_row(
+                "legacy", "numerics.elementwise", Op.MAXIMUM, real=lambda r, a, b: r.select(r.compare(">", a, b), a, b)
+            )
+        ],
         module("""
             p = f32[8] parameter(0)
             c = f32[] constant(-0.5)
@@ -88,7 +92,7 @@ STACKS: tuple[Fault, ...] = (
         "compare LT is LE",
         _LEGACY,
         ("compare",),
-        [Spot("legacy.elementwise", "COMPARISONS", lambda _: "<=", "LT", (Op.COMPARE, Op.SORT))],
+        [Spot("legacy.numerics.elementwise", "COMPARISONS", lambda _: "<=", "LT", (Op.COMPARE, Op.SORT))],
         module("""
             p = s32[16] parameter(0)
             q = s32[16] parameter(1)
@@ -103,7 +107,7 @@ STACKS: tuple[Fault, ...] = (
         "the operands of subtract are swapped",
         _LEGACY,
         ("subtract",),
-        [Spot("legacy.elementwise", "EMIT", _subtracts_backwards, Op.SUBTRACT)],
+        [Spot("legacy.numerics.elementwise", "EMIT", _subtracts_backwards, Op.SUBTRACT)],
         module("""
             p = f32[4,4] parameter(0)
             q = f32[4,4] parameter(1)
@@ -119,7 +123,7 @@ STACKS: tuple[Fault, ...] = (
         "round-nearest-even rounds halves away from zero",
         _LEGACY,
         ("round-nearest-even",),
-        [emitter_row("legacy", "elementwise", Op.ROUND_NEAREST_EVEN, real=lambda r, x: r.call("round", x))],
+        [emitter_row("legacy", "numerics.elementwise", Op.ROUND_NEAREST_EVEN, real=lambda r, x: r.call("round", x))],
         module("""
             p = f32[6] parameter(0)
             a = f32[6] abs(p)
@@ -148,7 +152,7 @@ STACKS: tuple[Fault, ...] = (
         "minimum takes NaN for a large number",
         _MLIR,
         ("minimum", "reduce", "scatter"),
-        [emitter_row("mlir_emitters", "elementwise", Op.MINIMUM, floating=_smaller)],
+        [emitter_row("mlir_emitters", "numerics.elementwise", Op.MINIMUM, floating=_smaller)],
         module("""
             p = f32[8] parameter(0)
             c = f32[] constant(0.5)
@@ -181,7 +185,7 @@ STACKS: tuple[Fault, ...] = (
         ("shift-right-logical",),
         [
             Spot(
-                "mlir_emitters.elementwise",
+                "mlir_emitters.numerics.elementwise",
                 "EMIT",
                 lambda row: type(row)(integer=lambda b, node, x, y: b.binary("shrsi", x, y)),
                 Op.SHIFT_RIGHT_LOGICAL,
@@ -206,7 +210,7 @@ STACKS: tuple[Fault, ...] = (
         [
             emitter_row(
                 "mlir_emitters",
-                "elementwise",
+                "numerics.elementwise",
                 Op.ADD,
                 floating=lambda b, node, x, y: b.binary("addf", x, b.binary("addf", y, b.like(0.0078125, y))),
             )
@@ -226,8 +230,8 @@ STACKS: tuple[Fault, ...] = (
         _MLIR,
         ("reduce",),
         [
-            Spot("mlir_emitters.reduce", "combine", _first_only, needs=(Op.REDUCE, Op.REDUCE_WINDOW)),
-            Spot("mlir_emitters.column_reduction", "combine", _first_only, needs=(Op.REDUCE,)),
+            Spot("mlir_emitters.reductions.reduce", "combine", _first_only, needs=(Op.REDUCE, Op.REDUCE_WINDOW)),
+            Spot("mlir_emitters.reductions.columns", "combine", _first_only, needs=(Op.REDUCE,)),
         ],
         module(
             """

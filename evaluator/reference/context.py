@@ -38,6 +38,11 @@ class Context(Protocol):
     rng_state: int  # the 128-bit counter of rng and rng-get-and-update-state
 
     @property
+    def has_ufuncs(self) -> bool:
+        """Whether NumPy's own functions compute what a region of one operation does."""
+        ...
+
+    @property
     def rng_key(self) -> int:
         """The 64-bit key of rng: the seed in the lower half, the device in the upper half."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,23 @@ Array = np.ndarray
 
 def convolution(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
     """The sum over kernel positions of a matrix product of input and kernel at that position."""
-    x, kernel = operands
-    a = instruction.attributes
+    wide = accumulation_type(*[o.shape.dtype for o in instruction.operands], instruction.shape.dtype)
+    x, kernel = (given.astype(wide) for given in operands)
+    return narrow(convolve(instruction, x, kernel, matmul), instruction.shape.dtype)
+
+
+def convolve(instruction: Instruction, x: Array, kernel: Array, matmul: Callable[[Array, Array], Array]) -> Array:
+    """A convolution of arrays of the type in which products are summed."""
+    a, wide = instruction.attributes, x.dtype
     dims: ConvolutionDims = a["dim_labels"]
     window: Window = a.get("window", Window(()))
-    wide = accumulation_type(*[o.shape.dtype for o in instruction.operands], instruction.shape.dtype)
-    x = x.astype(wide).transpose(dims.input_batch, *dims.input_spatial, dims.input_feature)
-    kernel = kernel.astype(wide).transpose(*dims.kernel_spatial, dims.kernel_input_feature, dims.kernel_output_feature)
+    x = x.transpose(dims.input_batch, *dims.input_spatial, dims.input_feature)
+    kernel = kernel.transpose(*dims.kernel_spatial, dims.kernel_input_feature, dims.kernel_output_feature)
     if any(o.shape.is_dynamic for o in instruction.operands):
         x, kernel, window = _present(x, kernel, window, a)
     counts = window_counts(window, x.shape[1:-1])
     padded = pad_array(x, np.zeros((), wide), [PadDim(0, 0), *dilated_padding(window), PadDim(0, 0)])
-    product = _grouped(a.get("feature_group_count", 1), a.get("batch_group_count", 1))
+    product = _grouped(a.get("feature_group_count", 1), a.get("batch_group_count", 1), matmul)
     finite = kernel.dtype.kind in "iu" or bool(np.isfinite(kernel).all())
     real = pad_array(np.ones(x.shape[1:-1], bool), np.zeros((), bool), dilated_padding(window))
     out = None
@@ -49,7 +54,7 @@ def convolution(instruction: Instruction, operands: Sequence[Array], _context: C
     order = (dims.output_batch, *dims.output_spatial, dims.output_feature)
     result = np.empty([n for _, n in sorted(zip(order, sizes, strict=True))], wide)
     result.transpose(order)[...] = out
-    return narrow(result, instruction.shape.dtype)
+    return result
 
 
 def _present(x: Array, kernel: Array, window: Window, attributes: Mapping[str, Any]) -> tuple[Array, Array, Window]:
@@ -69,7 +74,7 @@ def _present(x: Array, kernel: Array, window: Window, attributes: Mapping[str, A
     return x, kernel, Window(sized)
 
 
-def _grouped(feature_groups: int, batch_groups: int):
+def _grouped(feature_groups: int, batch_groups: int, matmul: Callable[[Array, Array], Array]):
     """A function: [batch, spatial…, in] × [in / groups, out] → [batch / batch groups, spatial…, out]."""
 
     def product(x: Array, weights: Array) -> Array:

@@ -6,7 +6,7 @@ Products of floats accumulate in f64 (complex128) and round once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,9 +75,15 @@ def _met(x: Array, y: Array, pairs: Iterable[tuple[int, int]]) -> tuple[Array, A
 
 
 def general_dot(
-    x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[int], x_sum: Sequence[int], y_sum: Sequence[int]
+    x: Array,
+    y: Array,
+    x_batch: Sequence[int],
+    y_batch: Sequence[int],
+    x_sum: Sequence[int],
+    y_sum: Sequence[int],
+    matmul: Callable[[Array, Array], Array] = matmul,
 ) -> Array:
-    """A dot. Dimensions of the result: batch, free dimensions of x, free dimensions of y."""
+    """A dot. Dimensions of the result: batch, free dimensions of x, free dimensions of y. matmul: of the last two."""
     x_free = [d for d in range(x.ndim) if d not in (*x_batch, *x_sum)]
     y_free = [d for d in range(y.ndim) if d not in (*y_batch, *y_sum)]
     batch = [x.shape[d] for d in x_batch]

@@ -39,16 +39,16 @@ UFUNCS = {
 }
 
 
-def single_ufunc(computation: Computation) -> np.ufunc | None:
+def single_ufunc(computation: Computation, context: Context) -> np.ufunc | None:
     """The ufunc of a region that is one operation on its two parameters, of one of NumPy's own types; or None."""
     shape = computation.root.shape
-    return narrow_ufunc(computation) if shape.is_array and shape.dtype.numpy.isbuiltin == 1 else None
+    return narrow_ufunc(computation, context) if shape.is_array and shape.dtype.numpy.isbuiltin == 1 else None
 
 
-def narrow_ufunc(computation: Computation) -> np.ufunc | None:
+def narrow_ufunc(computation: Computation, context: Context) -> np.ufunc | None:
     """The ufunc of a region that is one operation on its two parameters of one type, whichever type it is; or None."""
     root = computation.root
-    if len(computation.instructions) != 3 or len(root.operands) != 2:
+    if not context.has_ufuncs or len(computation.instructions) != 3 or len(root.operands) != 2:
         return None
     numbers = {o.parameter_number for o in root.operands if o.opcode is Op.PARAMETER}
     if numbers != {0, 1} or any(o.shape.dtype is not root.shape.dtype for o in root.operands):
@@ -77,14 +77,15 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, dims = instruction.attributes["to_apply"], instruction.dimensions
-    ufunc = single_ufunc(region) if count == 1 else None
+    ufunc = single_ufunc(region, context) if count == 1 else None
     if ufunc is not None:
         return _reduce_ufunc(ufunc, arrays[0], inits[0], tuple(dims))
     length = math.prod(arrays[0].shape[d] for d in dims)
-    ufunc = narrow_ufunc(region) if count == 1 and length > NARROW_LIMIT else None
+    ufunc = narrow_ufunc(region, context) if count == 1 and length > NARROW_LIMIT else None
     if ufunc is not None and region.root.shape.dtype.is_float:  # compute in f64 and round once
-        x, init = arrays[0].astype(np.float64), inits[0].astype(np.float64)
-        result = ufunc(init, ufunc.reduce(x, axis=tuple(dims)))
+        once, times = _once(arrays[0], tuple(dims))
+        x, init = once.astype(np.float64), inits[0].astype(np.float64)
+        result = ufunc(init, _repeated(ufunc, ufunc.reduce(x, axis=tuple(dims)), times))
         return _signed_zeros(ufunc, result, init, x, tuple(dims)).astype(arrays[0].dtype)
     kept = [d for d in range(arrays[0].ndim) if d not in dims]
     rest = tuple(arrays[0].shape[d] for d in kept)
@@ -101,6 +102,8 @@ def _reduce_ufunc(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
         return _reduce_float(ufunc, x, init, dims)
     if x.size == 0:
         return _empty(x, init, dims)
+    if ufunc in (np.maximum, np.minimum):
+        x, _ = _once(x, dims)
     return _signed_zeros(ufunc, ufunc(init, ufunc.reduce(x, axis=dims, dtype=x.dtype)), init, x, dims)
 
 
@@ -126,14 +129,29 @@ def _reduce_float(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
         return _empty(x, init, dims)
     length = math.prod(x.shape[d] for d in dims)
     kept = [d for d in range(x.ndim) if d not in dims]
-    stacked = x.transpose(*dims, *kept).reshape(length, *[x.shape[d] for d in kept])
     if length <= (NARROW_LIMIT if x.dtype == np.float16 else SEQUENTIAL_LIMIT):
+        stacked = x.transpose(*dims, *kept).reshape(length, *[x.shape[d] for d in kept])
         # accumulate adds the elements in order; reduce does not
         return ufunc.accumulate(np.concatenate([np.broadcast_to(init, (1, *stacked.shape[1:])), stacked]), axis=0)[-1]
     wide = {"f": np.float64, "c": np.complex128}[x.dtype.kind]
+    once, times = _once(x, dims)
     # Along contiguous memory NumPy adds pairs of sums, along any other axis one term after the other.
-    terms = np.ascontiguousarray(np.moveaxis(stacked, 0, -1), wide)
-    return ufunc(init.astype(wide), ufunc.reduce(terms, axis=-1)).astype(x.dtype)
+    terms = np.ascontiguousarray(once.transpose(*kept, *dims).reshape(*[x.shape[d] for d in kept], -1), wide)
+    return ufunc(init.astype(wide), _repeated(ufunc, ufunc.reduce(terms, axis=-1), times)).astype(x.dtype)
+
+
+def _once(x: Array, dims: tuple[int, ...]) -> tuple[Array, int]:
+    """(x without what repeats along `dims`, how often it repeats): a broadcast may have more elements than memory."""
+    repeats = [d in dims and stride == 0 for d, stride in enumerate(x.strides)]
+    times = math.prod(n for n, again in zip(x.shape, repeats, strict=True) if again)
+    return x[tuple(slice(0, 1) if again else slice(None) for again in repeats)], times
+
+
+def _repeated(ufunc: np.ufunc, result: Array, times: int) -> Array:
+    """What a fold of some terms becomes if each is there `times` times."""
+    if times == 1 or ufunc not in (np.add, np.multiply):
+        return result
+    return result * times if ufunc is np.add else result**times
 
 
 def fold(region: Computation, stacked: Sequence[Array], inits: Sequence[Array], context: Context) -> list[Array]:
@@ -192,7 +210,8 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))
-    dtype, wide = arrays[0].dtype, _wide_type(region, math.prod(w.size for w in window.dims)) if count == 1 else None
+    dtype, length = arrays[0].dtype, math.prod(w.size for w in window.dims)
+    wide = _wide_type(region, length, context) if count == 1 else None
     if wide is not None:
         arrays, inits = (arrays[0].astype(wide),), (inits[0].astype(wide),)
     padding = dilated_padding(window)
@@ -200,7 +219,8 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     holes = any(p.low or p.high or p.interior for p in padding)
     real = pad_array(np.ones(arrays[0].shape, bool), np.array(False), padding) if holes else None
     counts = window_counts(window, arrays[0].shape)
-    ufunc = None if count > 1 else single_ufunc(region) if wide is None else narrow_ufunc(region)
+    ufunc_of = single_ufunc if wide is None else narrow_ufunc
+    ufunc = None if count > 1 else ufunc_of(region, context)
     results: list[Array] = [np.broadcast_to(init, counts) for init in inits]
     for _, where in taps(window, counts):
         met = [x[where] for x in padded]
@@ -217,11 +237,11 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     return leaves if instruction.shape.is_tuple else leaves[0]
 
 
-def _wide_type(region: Computation, length: int) -> type[np.number] | None:
+def _wide_type(region: Computation, length: int, context: Context) -> type[np.number] | None:
     """The type in which a fold of so many elements is computed, and rounded once, if it is a long sum or product; the
     limits are those of `reduce`.
     """
-    if narrow_ufunc(region) not in (np.add, np.multiply):
+    if narrow_ufunc(region, context) not in (np.add, np.multiply):
         return None
     dtype = region.root.shape.dtype
     if length <= (NARROW_LIMIT if dtype.is_float and dtype.bits <= 16 else SEQUENTIAL_LIMIT):
@@ -269,7 +289,7 @@ def combine_at(
     region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array], context: Context
 ) -> None:
     """For i in order: targets[…][places[i]] = region(targets[…][places[i]], updates[…][i]), in place on flat arrays."""
-    ufunc = single_ufunc(region) if len(targets) == 1 else None
+    ufunc = single_ufunc(region, context) if len(targets) == 1 else None
     if ufunc is not None:
         _combine_in_any_order(ufunc, targets[0], places, updates[0])
         return

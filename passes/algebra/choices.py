@@ -69,6 +69,22 @@ def select_extreme(i: Instruction, b: Builder) -> Instruction | None:
     return b.binary(chosen, x, y) if chosen is not None else None
 
 
+def select_of_update(i: Instruction, b: Builder) -> Instruction | None:
+    """select(p, dynamic-update-slice(x, y, n), x) → dynamic-update-slice(x, select(p at n, y, x at n), n).
+
+    The same mirrored. It costs as much as the part, not the whole array, where the update is in place.
+    """
+    test, *values = i.operands
+    for k, (update, x) in enumerate((values, values[::-1])):
+        if update.opcode is Op.DYNAMIC_UPDATE_SLICE and update.operands[0] is x and b.is_sole(update):
+            y, *starts = update.operands[1:]
+            old = b.dynamic_slice(x, starts, y.shape.dims)
+            chosen = b.dynamic_slice(test, starts, y.shape.dims) if test.shape.dims else test
+            part = b.select(chosen, old, y) if k else b.select(chosen, y, old)
+            return b.dynamic_update_slice(x, part, starts)
+    return None
+
+
 _EXTREME = {"LT": Op.MINIMUM, "LE": Op.MINIMUM, "GT": Op.MAXIMUM, "GE": Op.MAXIMUM}
 
 
@@ -180,6 +196,7 @@ RULES = (
     rule(Op.SELECT, select_same_test),
     rule(Op.SELECT, select_truth),
     rule(Op.SELECT, select_extreme),
+    rule(Op.SELECT, select_of_update),
     rule(EXTREMES, extreme_of_limit),
     rule(EXTREMES, extreme_in_range),
     rule(EXTREMES, extreme_of_constants),

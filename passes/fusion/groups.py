@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from ...hlo.analysis.overwrites import Readers
 from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
 from ...hlo.shapes import tuple_shape
 from ..cleanup.cse import share_computation
 from ..rewriting import Names, group_order, untied
 from .merge import WINDOW, Form, Group, Merger, Unit, is_result, made_by
+from .reading_order import in_reading_order
 
 
 def merge_all(
@@ -18,11 +20,17 @@ def merge_all(
     suffix: str,
     unit: Callable[[Instruction, Collection[str]], Unit | None],
     common: Callable[[Unit, Unit], Form | None],
+    readers: Readers,
 ) -> Computation:
-    """Merge the kernels of a computation; names of the fusions end in `suffix`."""
+    """Merge the kernels of a computation; names of the fusions end in `suffix`.
+
+    readers: the ops that have to come before what overwrites their operand.
+    """
+    computation = in_reading_order(computation, readers)
     groups: dict[Instruction, Group] = {}
     for start in range(0, len(computation.instructions), WINDOW):
-        groups |= Merger(computation, computation.instructions[start : start + WINDOW], unit, common).run()
+        part = computation.instructions[start : start + WINDOW]
+        groups |= Merger(computation, part, unit, common, readers).run()
     return build_groups(computation, groups, names, suffix) if groups else computation
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ...hlo.analysis.kernel_forms import CHAINED, MOST_OPERANDS, MOST_TOKENS
+from ...hlo.analysis.overwrites import NO_READERS, Readers
 from ...hlo.analysis.windows import running
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import changes_elements, is_alias
@@ -31,6 +32,7 @@ from .cost import (
 )
 from .epilogue import PRODUCTS, takes_product
 from .orders import LARGE_TRANSPOSE, fastest, mixes_orders
+from .reading_order import ReadingOrder, order_of_reads
 from .sorts import cut_sorts, parts_of_sorts
 
 MOVEMENT = frozenset(
@@ -77,20 +79,28 @@ STACKED = 4
 def fuse(module: Module) -> Module:
     """Form loop fusions in every computation that the host program runs; existing fusions are kept."""
     names = Names.of(module)
-    fused = rebuild(
-        module, lambda c: cut_sorts(build_fusions(c, plan_fusions(c), names), names), control_computations(module)
-    )
+    reads = order_of_reads(module, lambda maker: maker.opcode in PRODUCERS)  # what a kernel may compute again is kept
+
+    def change(computation: Computation) -> Computation:
+        clusters = plan_fusions(computation, reads(computation))
+        return cut_sorts(build_fusions(computation, clusters, names), names)
+
+    fused = rebuild(module, change, control_computations(module))
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
 
 
-def plan_fusions(computation: Computation) -> dict[Instruction, Cluster]:
-    """The cluster of each instruction that is stored and may have fused producers."""
-    return _Planner(computation).run()
+def plan_fusions(computation: Computation, readers: Readers = NO_READERS) -> dict[Instruction, Cluster]:
+    """The cluster of each instruction that is stored and may have fused producers.
+
+    readers: the ops that have to come before what overwrites their operand.
+    """
+    return _Planner(computation, readers).run()
 
 
 class _Planner:
-    def __init__(self, computation: Computation):
+    def __init__(self, computation: Computation, readers: Readers):
         self.computation = computation
+        self.reading = ReadingOrder(computation, readers, PRODUCERS)
         self.users = computation.users
         self.clusters: dict[Instruction, Cluster] = {}  # by root
         self.homes: dict[Instruction, list[Cluster]] = {}  # the clusters that an instruction is a member of
@@ -202,6 +212,8 @@ class _Planner:
         return False
 
     def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
+        if not self.reading.allows(cluster.root, i):
+            return False
         grows = len(tokens) if code_size(i) else 0
         if len(tokens) > MOST_TOKENS or (grows and cluster.code + grows > MOST_CODE):
             return False

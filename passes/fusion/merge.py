@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from ...hlo.analysis.kernel_forms import MOST_OPERANDS, MOST_RESULTS
+from ...hlo.analysis.overwrites import Readers
 from ...hlo.ir import Computation, Instruction
 from ...hlo.layouts import is_alias
 from ...hlo.opclasses import CONTROL_PREDECESSORS, EXPENSIVE
@@ -116,7 +117,7 @@ class Merger:
     """Merges the kernels of consecutive instructions.
 
     unit: returns the unit of an instruction, None if it may not merge. common: returns the form of two kernels neither
-    of which requires one.
+    of which requires one. readers: the ops that come before what overwrites their operand, in the instructions' order.
     """
 
     def __init__(
@@ -125,8 +126,9 @@ class Merger:
         part: Sequence[Instruction],
         unit: Callable[[Instruction, Collection[str]], Unit | None],
         common: Callable[[Unit, Unit], Form | None],
+        readers: Readers,
     ):
-        self.computation, self.part, self.common = computation, part, common
+        self.computation, self.part, self.common, self.readers = computation, part, common, readers
         self.users = computation.users
         self.position = {i: n for n, i in enumerate(part)}
         self.groups: dict[Instruction, Group] = {}
@@ -151,7 +153,8 @@ class Merger:
 
     def _before(self, i: Instruction) -> list[int]:
         """Positions of the instructions that `i` waits for; a view stands for the value that it views."""
-        found = [self.position[o] for o in map(made_by, i.operands) if o in self.position]
+        waits = (*map(made_by, i.operands), *self.readers.get(i, ()))
+        found = [self.position[o] for o in waits if o in self.position]
         names = i.attributes.get(CONTROL_PREDECESSORS, ())
         return found + [self.position[self.by_name[n]] for n in names if n in self.by_name]
 

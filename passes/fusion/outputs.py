@@ -11,6 +11,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 from ...hlo.analysis.kernel_forms import COLUMN_REDUCTIONS, SHORTEST_COLUMNS
+from ...hlo.analysis.overwrites import Readers
 from ...hlo.analysis.pointwise import pointwise_leaves
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import ELEMENTWISE, control_computations
@@ -19,6 +20,7 @@ from ...hlo.shapes import Shape
 from ..rewriting import Names, callees_first, rebuild
 from .groups import merge_all
 from .merge import Unit, View, make_unit
+from .reading_order import order_of_reads
 from .small import SMALL_BYTES
 
 MOST_INPUTS = 24
@@ -37,11 +39,12 @@ HERE = "here"
 def fuse_outputs(module: Module) -> Module:
     """Merge kernels that have the same loops in every computation that the host program runs."""
     names = Names.of(module)
-    fused = rebuild(module, lambda c: _fuse(c, names), control_computations(module))
+    reads = order_of_reads(module)
+    fused = rebuild(module, lambda c: _fuse(c, names, reads(c)), control_computations(module))
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
 
 
-def _fuse(computation: Computation, names: Names) -> Computation:
+def _fuse(computation: Computation, names: Names, readers: Readers) -> Computation:
     state = _state(computation)
 
     def unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
@@ -50,7 +53,7 @@ def _fuse(computation: Computation, names: Names) -> Computation:
             made.replaces = state.get(i)
         return made
 
-    return merge_all(computation, names, "multi_output_fusion", unit, _common)
+    return merge_all(computation, names, "multi_output_fusion", unit, _common, readers)
 
 
 def _state(computation: Computation) -> dict[Instruction, Instruction]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 from ...hlo.analysis.kernel_forms import ROW_BYTES
+from ...hlo.analysis.overwrites import Readers
 from ...hlo.analysis.rows import Role, assign_roles, common_signature, fits, is_few
 from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction, Module
@@ -16,6 +17,7 @@ from ..rewriting import Names, callees_first, rebuild
 from .groups import merge_all
 from .merge import Unit, View, make_unit
 from .orders import mixes_orders
+from .reading_order import order_of_reads
 
 SPLIT = 1 << 16
 """Number of elements above which kernels of fewer than 4 rows stay apart: elementwise parts can run in parallel."""
@@ -55,14 +57,15 @@ _HERE = (_BARE - {Op.IOTA, Op.SLICE}) | {
 def fuse_rows(module: Module) -> Module:
     """Merge kernels on the same rows in every computation that the host program runs."""
     names = Names.of(module)
-    fused = rebuild(module, lambda c: _fuse(c, names), control_computations(module))
+    reads = order_of_reads(module)
+    fused = rebuild(module, lambda c: _fuse(c, names, reads), control_computations(module))
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
 
 
-def _fuse(computation: Computation, names: Names) -> Computation:
+def _fuse(computation: Computation, names: Names, reads: Callable[[Computation], Readers]) -> Computation:
     if not any(_may_reduce(i) for i in computation.instructions):
         return computation
-    return merge_all(computation, names, "row_fusion", row_unit, lambda a, b: None)
+    return merge_all(computation, names, "row_fusion", row_unit, lambda a, b: None, reads(computation))
 
 
 def _may_reduce(i: Instruction) -> bool:

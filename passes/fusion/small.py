@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 from ...hlo.analysis.effects import effectful_computations, has_side_effect
 from ...hlo.analysis.kernel_forms import MOST_RESULTS
+from ...hlo.analysis.overwrites import Readers
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import is_alias
 from ...hlo.opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
 from ...hlo.opcodes import Op
 from ...hlo.shapes import tuple_shape
 from ..rewriting import Names, callees_first, group_order, rebuild, untied
+from .reading_order import in_reading_order, order_of_reads
 
 SMALL_BYTES = 2048
 """Maximum bytes of a result that may share a kernel."""
@@ -48,13 +50,15 @@ _ROOTS = (ELEMENTWISE - {Op.COPY, Op.STOCHASTIC_CONVERT}) | {
 
 def fuse_small(module: Module) -> Module:
     """Merge small independent kernels in every computation that the host program runs."""
-    names = Names.of(module)
+    names, reads = Names.of(module), order_of_reads(module)
     acting = {c.name for c in effectful_computations(module)}
 
     def change(computation: Computation) -> Computation:
         if computation.name in acting or any(has_side_effect(i) for i in computation.instructions):
             return computation
-        return _join(_name_starts(computation, names), names)
+        named = _name_starts(computation, names)
+        readers = reads(named)
+        return _join(in_reading_order(named, readers), readers, names)
 
     joined = rebuild(module, change, control_computations(module))
     return Module(joined.name, callees_first(joined.entry), joined.entry, joined.attributes)
@@ -84,8 +88,8 @@ def _name_starts(computation: Computation, names: Names) -> Computation:
     return Computation(computation.name, tuple(listed), new[computation.root], computation.attributes)
 
 
-def _join(computation: Computation, names: Names) -> Computation:
-    groups = _groups(computation)
+def _join(computation: Computation, readers: Readers, names: Names) -> Computation:
+    groups = _groups(computation, readers)
     if not groups:
         return computation
     group_of = {m: g for g in groups for m in g}
@@ -110,9 +114,9 @@ def _join(computation: Computation, names: Names) -> Computation:
 Group = tuple[Instruction, ...]
 
 
-def _groups(computation: Computation) -> list[Group]:
+def _groups(computation: Computation, readers: Readers) -> list[Group]:
     """Sets of two or more candidates at one level."""
-    levels = _levels(computation)
+    levels = _levels(computation, readers)
     pinned = computation.pinned
     starts = {o for i in computation.instructions if i.opcode is Op.WHILE for o in i.operands[0].operands}
     found: list[Group] = []
@@ -153,12 +157,16 @@ def _fits(group: Sequence[Instruction], i: Instruction) -> bool:
     return len(group) < MOST_RESULTS and code <= MOST_CODE and len(operands) <= MOST_OPERANDS
 
 
-def _levels(computation: Computation) -> dict[Instruction, int]:
-    """The number of kernels, loops and conditionals on the longest path to each instruction, itself included."""
+def _levels(computation: Computation, readers: Readers) -> dict[Instruction, int]:
+    """The number of kernels, loops and conditionals on the longest path to each instruction, itself included.
+
+    readers: of what an instruction overwrites; they come before it.
+    """
     levels: dict[Instruction, int] = {}
     names: dict[str, Instruction] = {}
     for i in computation.instructions:
         above = [levels[o] for o in i.operands]
+        above += [levels[r] for r in readers.get(i, ())]
         above += [levels[names[p]] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in names]
         free = (i.opcode in _FREE and i.opcode is not Op.CONSTANT) or is_alias(i)
         levels[i] = max(above, default=0) + (not free)

@@ -8,7 +8,7 @@ from ...hlo.analysis.sorted_parts import part_of_sort
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import control_computations
 from ...hlo.opcodes import Op
-from ..flatten import inline_calls
+from ..inline import inline_calls
 from ..rewriting import rebuild, with_attributes
 
 HOST_ONLY = frozenset(

@@ -123,6 +123,10 @@ VALUES: dict[str, tuple[Template, ...]] = {
                           ("#1, #0", "#0, #1", "#1, #1", "#0, #0", "#1, x", "#0, x", "x, #1", "x, #0")),
     "select_extreme": tuple(case("int", f"t = P compare({o}), direction={d}; ROOT r = T select(t, x, y)")
                             for o in ("x, y", "y, x") for d in ("LT", "LE", "GT", "GE")),
+    "select_of_update": tuple(case("any", "x = T parameter(0); v = T[1,2] parameter(1); j = s32[] parameter(2);"
+                                          f"k = s32[] parameter(3); t = {t} parameter(4);"
+                                          f"a = T dynamic-update-slice(x, v, j, k); ROOT r = T select({o})")
+                              for t, o in (("P", "t, a, x"), ("P", "t, x, a"), ("pred[]", "t, a, x"))),
     "extreme_of_limit": (case("float bits", "ROOT r = T maximum(x, #$least)"), case("bits",
                          "ROOT r = T minimum(x, #$least)"),
                          case("bits", "ROOT r = T maximum(#$most, x)"), case("float bits",

@@ -11,7 +11,7 @@ import pytest
 from ...cli.board.coverage import BOTH, coverage
 from ...cli.board.pages import MANIFEST
 from ...cli.main import main
-from ...legacy import elementwise as legacy
+from ...legacy.numerics import elementwise as legacy
 from ...migration.ledger import OPTIONS, new_ledger
 from ...migration.ledger_states import STATES
 from ...migration.units import CLASSES, UNITS

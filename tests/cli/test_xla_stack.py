@@ -9,6 +9,8 @@ from ...cli.main import main
 from ...differential.case_runner import run_case
 from ...differential.corpus import Case
 from ...formats.program import save_io
+from ...hlo.errors import OutOfMemoryError
+from ...migration.stacks import STACKS
 from ..cases.modules import ADD
 
 needs_xla = pytest.mark.skipif(not installed(), reason="needs jaxlib (./testbed setup --xla)")
@@ -36,6 +38,19 @@ def test_a_crash_is_one_line_of_diff_and_no_agreement(add, crashing, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "xla: XLA crashed on this module: killed by SIGABRT: partitioner.cc:269: Check failed: a == b" in out
     assert "verdict: incomplete, xla did not run" in out
+
+
+def test_a_stack_without_memory_is_one_line_of_diff(add, monkeypatch, capsys):
+    """The evaluator may need it where no kernel does; the others are compared all the same."""
+
+    def prepare(program, *_):
+        raise OutOfMemoryError("multiply v, f32[100000,100000],", 4 * 10**10)
+
+    monkeypatch.setitem(STACKS, "evaluator", prepare)
+    assert main(["diff", str(add), "--stacks", "evaluator,legacy,mlir"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "evaluator: out of memory: multiply v, f32[100000,100000], takes 37.3 GiB" in out
+    assert "verdict: incomplete, evaluator did not run; legacy, mlir, golden match" in out
 
 
 def test_a_crash_ends_run_and_bench_with_one_line(add, crashing, capsys):

@@ -3,9 +3,9 @@
 import pytest
 
 from ...codegen.options import EmitOptions, Target
-from ...legacy import moved_rows
+from ...legacy.movement import moved_rows
 from ...migration.choose import emitter
-from ...mlir_emitters import moved
+from ...mlir_emitters.loops import moved_rows as moved
 from ...planning.planner import plan
 from ..support.check import check, parsed
 from ..support.processors import code_for

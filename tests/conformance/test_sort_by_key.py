@@ -14,11 +14,11 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
-from ...legacy.sort_order import key_order
+from ...legacy.sorts.sort_order import key_order
 from ...lhlo import from_kernels
 from ...migration import Flags, compile_module
-from ...mlir_emitters.graph import graphs, reachable
-from ...mlir_emitters.sort_keys import keys_of
+from ...mlir_emitters.core.graph import graphs, reachable
+from ...mlir_emitters.sorts.sort_keys import keys_of
 from ...planning.planner import plan
 from ..support.keyed_sorts import COMPARATORS, FLOATS, JAX, KEYS, ORDERED, agree, keys, order_of, sort_text
 

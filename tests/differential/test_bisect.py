@@ -18,7 +18,7 @@ from ...differential.setting import Setting, other_stack, plan_of_setting
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.opcodes import Op
-from ...legacy.elementwise import EMIT
+from ...legacy.numerics.elementwise import EMIT
 
 UNCACHED = Setting(cache=False)
 

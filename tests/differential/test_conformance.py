@@ -103,7 +103,7 @@ def test_real_cases_pass_fail_and_are_refused(tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["stacks"] == {"evaluator": {"passed": 1, "failed": 4, "undecided": 0, "unsupported": 0, "crashed": 0}}
     assert set(report["cases"][0]) == {"id", "stack", "status", "reason", "max_abs", "max_rel", "max_ulp", "seconds"}
-    assert summary([], ["mlir"]) == {"mlir": {"passed": 0, "failed": 0, "unsupported": 0, "crashed": 0}}
+    assert summary([], ["mlir"]) == {"mlir": {"passed": 0, "failed": 0, "undecided": 0, "unsupported": 0, "crashed": 0}}
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '{"id": "a"}', '{"hlo": "a.hlo"}', "3"])

@@ -449,3 +449,37 @@ def test_a_complex_power_has_any_direction_where_its_angle_is_large(exponent, fr
         assert permitted.forbids(0, turned, bound)[0] != free
     assert permitted.forbids(0, (found * np.complex64(1.7)).astype(np.complex64), bound)[0]
     assert not permitted.forbids(0, found, bound)[0]
+
+
+def test_a_long_chain_of_narrow_sums_may_stand_still():
+    """Beside a maximum, a sum of bf16 rounds at each step on one stack, and is made of partial sums on the other."""
+    text = """HloModule m
+both {
+  s = bf16[] parameter(0)
+  m = bf16[] parameter(1)
+  x = bf16[] parameter(2)
+  y = bf16[] parameter(3)
+  t = bf16[] add(s, x)
+  n = bf16[] maximum(m, y)
+  ROOT r = (bf16[], bf16[]) tuple(t, n)
+}
+ENTRY e {
+  x = bf16[911] parameter(0)
+  y = bf16[911] parameter(1)
+  zero = bf16[] constant(0)
+  least = bf16[] constant(-inf)
+  ROOT r = (bf16[], bf16[]) reduce(x, y, zero, least), dimensions={0}, to_apply=both
+}
+"""
+    x = np.full(911, 0.4, ml_dtypes.bfloat16)
+    for length, right, wrong in ((911, (128, 364), (-364, 1024)), (100, (40,), (20, 128))):
+        inputs = [x[:length], x[:length]]
+        program = text.replace("911", str(length)).replace(
+            "ROOT r = (bf16[], bf16[]) reduce", "b = (bf16[], bf16[]) reduce"
+        )
+        program = program.replace("to_apply=both }", "to_apply=both\n  ROOT t = bf16[] get-tuple-element(b), index=0 }")
+        program = program.replace(
+            "to_apply=both\n}", "to_apply=both\n  ROOT t = bf16[] get-tuple-element(b), index=0\n}"
+        )
+        values = [(value, permits(program, inputs, value)) for value in (*right, *wrong)]
+        assert values == [(value, value in right) for value in (*right, *wrong)]

@@ -89,7 +89,7 @@ ENTRY e { a = f32[8] parameter(0)
 
 def test_a_line_that_does_not_stand_there_is_an_error():
     with pytest.raises(ValueError, match=r"divide holds 'no such line' 0 times, not once"):
-        Edit("legacy.integer", "divide", "no such line", "x").swap()
+        Edit("legacy.numerics.integer", "divide", "no such line", "x").swap()
 
 
 def test_what_was_replaced_comes_back_whatever_happens():

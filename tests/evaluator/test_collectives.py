@@ -32,7 +32,31 @@ def test_mesh_groups():
     assert mesh_groups("mesh['a'=2,'b'=2] {'b'}") == ((0, 1), (2, 3))
     assert mesh_groups("mesh['a'=2,'b'=2] {'a'}") == ((0, 2), (1, 3))
     assert mesh_groups("mesh['a'=2,'b'=2], device_ids=(3,2,1,0), {'b'}") == ((3, 2), (1, 0))
-    assert mesh_groups("mesh['a'=4] {'a':(1)2}") is None
+    assert mesh_groups("mesh['a'=2,'b'=2], device_ids=(0,2,1,3) {'a'}") == ((0, 1), (2, 3))
+    assert mesh_groups("mesh['a'=2,'b'=1] {'b'}") == ((0,), (1,))
+
+
+def test_groups_along_a_part_of_an_axis():
+    assert mesh_groups("mesh['a'=4] {'a':(1)2}") == ((0, 2), (1, 3))
+    assert mesh_groups("mesh['a'=4] {'a':(2)2}") == ((0, 1), (2, 3))
+    assert mesh_groups("mesh['a'=8] {'a':(2)2}") == ((0, 2), (1, 3), (4, 6), (5, 7))
+    assert mesh_groups("mesh['a'=8] {'a':(4)2,'a':(1)2}") == ((0, 4, 1, 5), (2, 6, 3, 7))
+    assert mesh_groups("mesh['a'=2,'b'=4] {'a','b':(2)2}") == ((0, 1, 4, 5), (2, 3, 6, 7))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mesh['a'=2,'b'=2, device_ids=(0,2,1,3)] {'a'}",  # XLA refuses it, too: the ids stand behind the axes
+        "mesh['a'=2,'b'=2], device_ids=(0,1,2) {'a'}",
+        "mesh['a'=4] {'a':(3)2}",
+        "mesh['a'=4] {'a':(4)2}",
+        "mesh['a'=4] {'b'}",
+        "mesh[a=2,b=2] {a}",
+    ],
+)
+def test_what_is_no_mesh_is_not_guessed(text):
+    assert mesh_groups(text) is None
 
 
 def _collective(opcode: Op, **attributes) -> Instruction:

@@ -73,7 +73,7 @@ def test_an_error_on_one_device_ends_all():
         ("ROOT r = f32[1] all-to-all(p), dimensions={0}", CollectiveError, "cannot cut 1 elements into 2"),
         ("ROOT r = (f32[1]) all-to-all(p), replica_groups={{0,1}}", CollectiveError, "1 operands for a group of 2"),
         (
-            "ROOT r = f32[1] all-reduce(p), replica_groups=mesh['a'=2] {'a':(1)2}, to_apply=add",
+            "ROOT r = f32[1] all-reduce(p), replica_groups=mesh['a'=2] {'a':(2)2}, to_apply=add",
             UnsupportedError,
             "write the groups out",
         ),

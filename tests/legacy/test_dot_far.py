@@ -7,8 +7,8 @@ import pytest
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...legacy import emit
-from ...legacy.dot import FAR, FAR_ROWS
-from ...legacy.reduce_columns import ROWS
+from ...legacy.products.dot import FAR, FAR_ROWS
+from ...legacy.reductions.columns import ROWS
 from ...planning.planner import plan
 from ..support.check import check
 

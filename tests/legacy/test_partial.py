@@ -10,7 +10,7 @@ from ...backends.base import CompileOptions
 from ...backends.host.compiler import HostCompiler
 from ...codegen.options import LEVELS, EmitOptions, Target
 from ...formats.text.parser import parse_module
-from ...legacy.partial import TERMS, UNBOUNDED, lanes_of, levels_of
+from ...legacy.reductions.long_sums import TERMS, UNBOUNDED, lanes_of, levels_of
 from ...migration import Flags, compile_module
 
 REDUCE = """HloModule m

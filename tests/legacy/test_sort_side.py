@@ -6,8 +6,8 @@ import pytest
 from ... import legacy
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
-from ...legacy.sort_network import exchanges
-from ...legacy.sort_side import LEAST_ROWS, LONGEST
+from ...legacy.sorts.sort_network import exchanges
+from ...legacy.sorts.sort_side import MAXIMUM_LENGTH, MINIMUM_ROWS
 from ...planning.planner import plan
 from ..support.check import check
 from ..support.processors import code_for
@@ -108,11 +108,11 @@ ENTRY e { x = f32[4096,40] parameter(0)
 
 def test_long_rows_and_few_rows_are_sorted_one_by_one():
     vectors = "icmp sgt <"
-    assert vectors in emitted(sort("f32", f"4096,{LONGEST}", 1)) and vectors not in emitted(
-        sort("f32", f"4096,{LONGEST + 1}", 1)
+    assert vectors in emitted(sort("f32", f"4096,{MAXIMUM_LENGTH}", 1)) and vectors not in emitted(
+        sort("f32", f"4096,{MAXIMUM_LENGTH + 1}", 1)
     )
-    assert vectors in emitted(sort("f32", f"{LEAST_ROWS},8", 1)) and vectors not in emitted(
-        sort("f32", f"{LEAST_ROWS - 1},8", 1)
+    assert vectors in emitted(sort("f32", f"{MINIMUM_ROWS},8", 1)) and vectors not in emitted(
+        sort("f32", f"{MINIMUM_ROWS - 1},8", 1)
     )
     assert vectors not in emitted(sort("c64", "4096,8", 1, "direction=EQ"))
 

@@ -8,15 +8,11 @@ from dataclasses import dataclass
 import pytest
 
 from ... import legacy, mlir_emitters
+from ...codegen.forms import Part
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.analysis import kernel_forms
 from ...hlo.analysis.rows import rows_of_body
-from ...legacy import graph as legacy_graph
-from ...legacy import kernel as legacy_kernel
-from ...legacy import reduce_columns as legacy_reduce
-from ...legacy.row_graph import row_graph as legacy_row_graph
-from ...lhlo import from_kernels
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
@@ -124,77 +120,48 @@ def emitted(stack: str, kernel: KernelRequest) -> str:
     return STACKS[stack].emit([kernel], EmitOptions(Target.host())).llvm_ir
 
 
-def takes(stack: str, kernel: KernelRequest, monkeypatch) -> None:
+def takes(stack: str, kernel: KernelRequest) -> None:
     emitted(stack, kernel)
 
 
-def divides_once_a_token(stack: str, kernel: KernelRequest, monkeypatch) -> None:
+def divides_once_a_token(stack: str, kernel: KernelRequest) -> None:
     assert emitted(stack, kernel).count("fdiv ") == kernel_forms.MOST_TOKENS
 
 
-def divides_once(stack: str, kernel: KernelRequest, monkeypatch) -> None:
+def divides_once(stack: str, kernel: KernelRequest) -> None:
     """Both walks over a row want the quotient; the second one reads it."""
-    assert rows_of(stack, kernel) is not None and emitted(stack, kernel).count("fdiv ") == 1
+    assert goes_by_rows(stack, kernel) and emitted(stack, kernel).count("fdiv ") == 1
 
 
-def divides_in_one_place(stack: str, kernel: KernelRequest, monkeypatch) -> None:
+def divides_in_one_place(stack: str, kernel: KernelRequest) -> None:
     assert emitted(stack, kernel).count("fdiv ") == 1
 
 
-def is_rows(stack: str, kernel: KernelRequest, monkeypatch) -> None:
-    assert rows_of(stack, kernel) is not None
+def is_rows(stack: str, kernel: KernelRequest) -> None:
+    assert goes_by_rows(stack, kernel)
 
 
-def rows_of(stack: str, kernel: KernelRequest):
-    """A stack's own row graph of a kernel."""
-    if stack == "legacy":
-        graph = legacy_graph.graph_of(kernel)
-        root = graph.root
-        roots = list(dict.fromkeys(root.operands)) if root.shape.is_tuple and root.opcode.value == "tuple" else [root]
-        return legacy_row_graph(roots, graph.leaves)
-    from ...mlir_emitters.graph import graphs
-    from ...mlir_emitters.row_graph import row_graph
-
-    (graph_,) = graphs(from_kernels([kernel]))
-    return row_graph(graph_.results)
+def goes_by_rows(stack: str, kernel: KernelRequest) -> bool:
+    """Whether a stack emits a kernel row by row."""
+    parts = STACKS[stack].forms_of(kernel, EmitOptions(Target.host())).parts
+    return all(part.form.startswith("rows/") for part in parts)
 
 
-def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> None:
-    from ...mlir_emitters import column_reduction
-
-    counts: list[int] = []
-    emit, make = legacy_reduce.emit_column_reduce, column_reduction.ColumnReduction
-
-    def counted(make):
-        def called(e, found, *rest):
-            counts.append(len(found))
-            return make(e, found, *rest)
-
-        return called
-
-    monkeypatch.setattr(legacy_reduce, "emit_column_reduce", counted(emit))
-    monkeypatch.setattr(column_reduction, "ColumnReduction", counted(make))
-    emitted(stack, kernel)
-    assert counts == [len(kernel.results)]
+def part_of(stack: str, kernel: KernelRequest) -> Part:
+    """The form of all results of a kernel, as the stack tells it."""
+    (part,) = STACKS[stack].forms_of(kernel, EmitOptions(Target.host())).parts
+    assert part.results == tuple(range(len(kernel.results)))
+    return part
 
 
-def hands_sums_on(stack: str, kernel: KernelRequest, monkeypatch) -> None:
+def reduces_columns_together(stack: str, kernel: KernelRequest) -> None:
+    assert part_of(stack, kernel).form == "reduce/columns"
+
+
+def hands_sums_on(stack: str, kernel: KernelRequest) -> None:
     """The tiled product passes each sum on to the rest of the kernel, instead of storing it."""
-    from ...mlir_emitters import roots
-
-    done: list[bool] = []
-    places = ((legacy_kernel, "emit_tiled_dot"), (roots, "emit_matmul"))
-    for module, name in places:
-        emit = getattr(module, name)
-
-        def note(*arguments, emit=emit):
-            emits = emit(*arguments)
-            done.append(emits is not False and callable(arguments[4]))
-            return emits
-
-        monkeypatch.setattr(module, name, note)
-    emitted(stack, kernel)
-    assert done == [True]
+    part = part_of(stack, kernel)
+    assert part.form == "dot/tiled" and {("hands_on", "True"), ("narrow", "yes")} & {*part.parameters}
 
 
 @dataclass(frozen=True)
@@ -202,7 +169,7 @@ class Case:
     """text: a program by its size, which is one kernel up to the limit and several from `beyond` on."""
 
     text: Callable[[int], str]
-    promise: Callable[[str, KernelRequest, pytest.MonkeyPatch], None]
+    promise: Callable[[str, KernelRequest], None]
     beyond: int = 1
 
 
@@ -238,11 +205,11 @@ def test_passes_form_kernels_up_to_the_limit(name):
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("name", CASES)
-def test_a_stack_keeps_the_promise_at_the_limit(name, stack, monkeypatch):
+def test_a_stack_keeps_the_promise_at_the_limit(name, stack):
     case = CASES[name]
     (kernel,) = kernels(case.text(getattr(kernel_forms, name)))
     assert STACKS[stack].unsupported([kernel]) == []
-    case.promise(stack, kernel, monkeypatch)
+    case.promise(stack, kernel)
 
 
 def positions(count: int) -> str:
@@ -287,7 +254,7 @@ def test_what_the_passes_form_row_by_row_each_stack_emits_so(stack):
             ends = body.root.opcode.value == "reduce"
             if count > ends and not (ends and stack == "legacy"):
                 found += 1
-                assert rows_of(stack, kernel) is not None, f"{path}: {kernel.name}"
+                assert goes_by_rows(stack, kernel), f"{path}: {kernel.name}"
     assert found >= 3  # the number in the small corpus alone
 
 
@@ -301,7 +268,7 @@ ROOT r = f32[9] reduce(d, zero), dimensions={1}, to_apply=add }"""
 def test_a_reduction_of_what_another_one_made_of_its_row_is_a_row_kernel():
     """Element by element, each would walk over its whole row: MLIR's values are known in one loop."""
     (kernel,) = kernels(FARTHEST[:-2])
-    assert rows_of("mlir", kernel) is not None
+    assert goes_by_rows("mlir", kernel)
 
 
 def test_values_of_a_reduction_of_what_another_one_made_of_its_row():
@@ -328,7 +295,7 @@ ROOT r = (f32[40,40], f32[40,40]) tuple(p, q) }"""
 def test_what_rows_and_columns_of_a_square_both_read_is_in_a_row_kernel():
     """The zeros, which two shapes of other matrices keep apart: MLIR found the maximum again for each element."""
     (kernel,) = kernels(SQUARE[:-2])
-    assert rows_of("mlir", kernel) is not None
+    assert goes_by_rows("mlir", kernel)
 
 
 def test_values_of_what_rows_and_columns_of_a_square_both_read():

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("legacy", "mlir_emitters")
 
 SHARED = {
+    "codegen/forms.py": "the interface: what a stack says of the forms that it chose, as values",
     "codegen/helpers.py": "the interface: texts of functions that programs share, emitted once a process",
     "codegen/options.py": "the interface: target and options in, LLVM IR text out",
     "hlo/attributes.py": "the language: windows and dimension numbers",

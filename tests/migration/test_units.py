@@ -3,13 +3,13 @@
 from ...hlo.dtypes import NUMPY, DType
 from ...hlo.library.calls import LIBRARY
 from ...hlo.opcodes import Op
-from ...legacy.elementwise import EMIT as LEGACY_EMIT
 from ...legacy.kernel import RULES as LEGACY_RULES
+from ...legacy.numerics.elementwise import EMIT as LEGACY_EMIT
 from ...migration.choose import STRUCTURE
 from ...migration.names import WITH_ROWS
 from ...migration.units import CLASSES, UNITS, pairs_of, row_names
-from ...mlir_emitters.elementwise import EMIT as MLIR_EMIT
 from ...mlir_emitters.kernel import RULES as MLIR_RULES
+from ...mlir_emitters.numerics.elementwise import EMIT as MLIR_EMIT
 
 
 def test_every_opcode_that_a_stack_emits_is_in_one_unit():

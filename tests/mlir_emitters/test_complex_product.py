@@ -11,7 +11,7 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...mlir_emitters import emit
-from ...mlir_emitters.dot_registers import best_tile, flat_tile
+from ...mlir_emitters.products.dot_registers import best_tile, flat_tile
 from ...planning.planner import plan
 from ..support.check import check
 from ..support.processors import code_for

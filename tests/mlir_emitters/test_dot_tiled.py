@@ -13,7 +13,7 @@ from ...codegen.options import EmitOptions, EmittedModule, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...mlir_emitters import emit
-from ...mlir_emitters.dot_registers import best_tile
+from ...mlir_emitters.products.dot_registers import best_tile
 from ...planning.planner import plan
 
 DTYPES = ("bf16", "f16", "f32", "f64", "s8", "s4", "u8", "s16", "u16", "f8e5m2", "f8e4m3fn")

@@ -16,8 +16,9 @@ from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
-from ...mlir_emitters import pipeline
-from ...mlir_emitters.builder import Builder
+from ...mlir_emitters.core import pipeline
+from ...mlir_emitters.core.builder import Builder
+from ...mlir_emitters.core.facts import Facts
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
@@ -53,7 +54,7 @@ def test_same_request_same_text():
     first, second = mlir_emitters.emit(requests, keep), mlir_emitters.emit(requests, keep)
     assert first == second
     assert [name for name, _ in first.stages] == ["lhlo.mlir", "mlir", "llvm.mlir"]
-    assert mlir_emitters.emit(requests, HOST) == EmittedModule(first.llvm_ir)
+    assert mlir_emitters.emit(requests, HOST) == EmittedModule(first.llvm_ir, forms=first.forms)
 
 
 CLASSES = """import sys
@@ -133,8 +134,8 @@ ENTRY e {
 
 
 def test_a_row_left_out_is_named_with_its_table(monkeypatch):
-    from ...mlir_emitters.elementwise import EMIT
     from ...mlir_emitters.kernel import RULES
+    from ...mlir_emitters.numerics.elementwise import EMIT
 
     monkeypatch.delitem(EMIT, Op.FLOOR)
     monkeypatch.delitem(RULES, Op.REVERSE)
@@ -148,14 +149,14 @@ ENTRY e {
 """
     )
     found = {e.what: str(e) for e in mlir_emitters.unsupported(requests)}
-    assert "(add Op.FLOOR to EMIT in mlir_emitters/elementwise.py)" in found["floor"]
+    assert "(add Op.FLOOR to EMIT in mlir_emitters/numerics/elementwise.py)" in found["floor"]
     assert "(add Op.REVERSE to RULES in the file of mlir_emitters for its family)" in found["reverse"]
 
 
 def test_a_wrong_module_is_an_error_and_no_crash():
     from mlir import ir
 
-    from ...mlir_emitters import pipeline
+    from ...mlir_emitters.core import pipeline
 
     session = pipeline.Session()
     with session.context, ir.Location.unknown():
@@ -170,7 +171,7 @@ def test_a_wrong_module_is_an_error_and_no_crash():
 def test_only_plain_operations_of_vectors_need_no_pass(of_vector, rank, plain):
     """A broadcast of a vector that stays would end the process in MLIR's translation."""
     with pipeline.LOCK, pipeline.session().context, ir.Location.unknown():
-        b = Builder(ir.Module.create(), pipeline.session().types, strict=False, fma=True, vector_bits=512)
+        b = Builder(ir.Module.create(), pipeline.session().types, Facts(512, fma=True))
         f32 = b.types.f32
         with b.function("f", [ir.VectorType.get([1], f32) if of_vector else f32], [], {}) as (value,):
             b.op("vector.broadcast", value, type=ir.VectorType.get([4] * rank, f32))
@@ -220,8 +221,8 @@ ENTRY e {
 
 
 def test_every_opcode_stands_in_one_table():
-    from ...mlir_emitters.elementwise import EMIT
     from ...mlir_emitters.kernel import RULES, merge
+    from ...mlir_emitters.numerics.elementwise import EMIT
 
     assert not EMIT.keys() & RULES.keys()
     with pytest.raises(ValueError, match="two rules for"):

@@ -8,7 +8,7 @@ from ...codegen.optimize import optimize
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration.choose import emitter
-from ...mlir_emitters.convolution_vectors import CONVERTED, best_sizes
+from ...mlir_emitters.products.convolution_vectors import CONVERTED, best_sizes
 from ...passes import pipeline
 from ...planning.planner import plan
 

@@ -13,7 +13,7 @@ from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...migration.stacks import prepare
 from ...mlir_emitters import emit
-from ...mlir_emitters.long_sums import LANES, LEAST
+from ...mlir_emitters.reductions.long_sums import LANES, LEAST
 from ...planning.planner import plan
 from ..support.check import check
 

@@ -7,7 +7,7 @@ from ...codegen.options import EmitOptions, Target
 from ...codegen.threads import set_threads, threads
 from ...formats.text.parser import parse_module
 from ...migration.choose import emitter
-from ...mlir_emitters import turned
+from ...mlir_emitters.loops import turned
 from ...passes.pipeline import optimize
 from ...planning.planner import plan
 from ..support.check import check, run_stack

@@ -8,12 +8,12 @@ import pytest
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
+from ...hlo.analysis.leaves import moves_no_bytes
 from ...hlo.errors import TestbedError, UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.opcodes import Op
 from ...hlo.verify.verifier import verify
 from ...planning.assignment_checker import check_assignment
-from ...planning.liveness import moves_no_bytes
 from ...planning.plan import ConditionalStep, CopyStep, KernelStep, Plan, WhileStep
 from ...planning.plan_text import plan_to_text
 from ...planning.planner import plan

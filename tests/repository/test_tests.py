@@ -30,6 +30,7 @@ MAY_SKIP = {
     "cli/test_report_browser.py": "Chromium",
     "passes/algebra/test_algebra_proofs.py": "z3-solver (./testbed setup --dev)",
     "backends/test_ahead.py": "cross compilers for AArch64 and RISC-V, and QEMU",
+    "cli/test_toggles_checks.py": "a processor of that level",
     "backends/test_c.py": "a cross compiler for AArch64, and QEMU",
     "formats/test_proto.py": "jaxlib 0.12, which has the field",
     "support/processors.py": "a processor of that level",

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluator import evaluator as interpreter
 from ...evaluator.evaluator import Evaluator
 from ...evaluator.reference.context import Pending
 from ...evaluator.rules import RULES
@@ -15,6 +14,7 @@ from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
+from ...hlo.records import replace
 from .base import (
     Change,
     Mutant,
@@ -80,8 +80,8 @@ def patch_step(op: Op, wrap: Wrap) -> None:
 
 def constants_off() -> None:
     """The interpreter calls this row's function itself."""
-    make = interpreter.constant
-    interpreter.constant = lambda *arguments: beside(make(*arguments), True)
+    row = RULES[Op.CONSTANT]
+    RULES[Op.CONSTANT] = replace(row, function=lambda *arguments: beside(row.function(*arguments), True))
 
 
 def swapped(instruction: Instruction, make: Callable[[Instruction], Run]) -> Run:

@@ -11,11 +11,11 @@ from llvmlite import ir
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from ...legacy.builder import Code
-from ...legacy.elemental import Index
-from ...legacy.elementwise import EMIT, Typed
+from ...legacy.core.builder import Code
 from ...legacy.kernel import RULES
-from ...legacy.real import Real
+from ...legacy.loops.elemental import Index
+from ...legacy.numerics.elementwise import EMIT, Typed
+from ...legacy.numerics.real import Real
 from .base import (
     Change,
     Mutant,

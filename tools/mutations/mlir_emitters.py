@@ -8,11 +8,11 @@ from typing import Any
 
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from ...mlir_emitters.builder import Builder
-from ...mlir_emitters.elemental import Indices, Linear
-from ...mlir_emitters.elementwise import EMIT
-from ...mlir_emitters.graph import Node
+from ...mlir_emitters.core.builder import Builder
+from ...mlir_emitters.core.graph import Node
 from ...mlir_emitters.kernel import RULES
+from ...mlir_emitters.loops.elemental import Indices, Linear
+from ...mlir_emitters.numerics.elementwise import EMIT
 from .base import Change, Mutant, Note, Room, attribute_mutants, is_swappable, neighbours, watched, words_of
 
 KINDS = ("floating", "signed", "unsigned", "integer", "pred", "complex")

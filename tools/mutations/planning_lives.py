@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...hlo.analysis import leaves, overwrites, updates
 from ...hlo.opcodes import Op
+from ...passes.fusion import reading_order
 from ...planning import coalesce, inplace, liveness
 from .base import rebind
 from .planning_registry import always, change, simple
@@ -54,7 +56,7 @@ simple(
 )
 simple(
     "liveness/the next element of a tuple",
-    liveness,
+    leaves,
     "element_range",
     lambda old: lambda shape, index: old(shape, max(index - 1, 0)),
     *LIVE,
@@ -117,9 +119,9 @@ def _little_by_element() -> None:
     rebind(inplace.BY_ELEMENT, inplace.ELEMENTWISE)
 
 
-simple("inplace/all reads are in place", inplace, "_reads_in_place", always(True), *IN_PLACE)
-simple("inplace/no read is in place", inplace, "_reads_in_place", always(False), *IN_PLACE)
-simple("inplace/an updated operand may be read", inplace, "_only_updated", always(True), *IN_PLACE)
+simple("inplace/all reads are in place", updates, "reads_in_place", always(True), *IN_PLACE)
+simple("inplace/no read is in place", updates, "reads_in_place", always(False), *IN_PLACE)
+simple("inplace/an updated operand may be read", updates, "_only_updated", always(True), *IN_PLACE)
 simple("inplace/widths do not matter", inplace, "_same_widths", lambda old: lambda a, b: a.is_array, *IN_PLACE)
 simple("inplace/layouts do not matter", inplace, "_same_shapes", lambda old: lambda a, b: a.size == b.size, *IN_PLACE)
 simple(
@@ -129,7 +131,17 @@ simple(
     lambda old: lambda body: [list(body.root.operands)],
     *IN_PLACE,
 )
-simple("inplace/updates are copied", inplace, "updated_operands", always(()), *IN_PLACE)
+simple("inplace/updates are copied", liveness, "updated_operands", always(()), *IN_PLACE)
+simple("overwrites/no reader comes first", reading_order, "reads_first", always({}), "table_loops")
+simple("overwrites/every reader depends on the write", overwrites._Order, "_reaches", always(True), "table_loops")
+simple(
+    "overwrites/a kernel may read what it overwrites",
+    reading_order.ReadingOrder,
+    "allows",
+    always(True),
+    "table_loops",
+)
+simple("liveness/a branch ends no lives", Walker, "part", always(None), "table_loops")
 simple("inplace/nothing is reused", inplace, "reuses", always(()), *IN_PLACE)
 simple(
     "inplace/sorts reuse what else is read",

@@ -1,0 +1,420 @@
+"""The meaning of opcodes where floats stand for elements of Z_p (docs/exact.md): a second table for the evaluator.
+
+An element stays a float: the balanced residues of twist · v are counted through the numbers of one format, from its
+smallest normal number upwards, and 0 is +0. Movement, comparisons, extrema and conversions between floats are those of
+RULES. What computes is here; it shares nothing with the arithmetic that kernels are linked with.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from ..hlo.records import dataclass
+from .reference import convert, convolution, linalg, region, shape
+from .reference.complex import make_complex
+from .reference.context import Context, Value
+from .reference.control import constant
+from .reference.lifting import lift
+from .reference.shape import crop
+from .rules import RULES, Form, Reference, Rules, rule, typed
+
+Array = np.ndarray
+U64 = np.uint64
+
+LIMITS = {
+    Op.ASINH: (np.inf, -np.inf),
+    Op.ACOSH: (np.inf, np.nan),
+    Op.CBRT: (np.inf, -np.inf),
+    Op.CEIL: (np.inf, -np.inf),
+    Op.COSH: (np.inf, np.inf),
+    Op.ERF: (1, -1),
+    Op.EXPONENTIAL: (np.inf, 0),
+    Op.EXPONENTIAL_MINUS_ONE: (np.inf, -1),
+    Op.FLOOR: (np.inf, -np.inf),
+    Op.LOG: (np.inf, np.nan),
+    Op.LOG_PLUS_ONE: (np.inf, np.nan),
+    Op.ROUND_NEAREST_AFZ: (np.inf, -np.inf),
+    Op.ROUND_NEAREST_EVEN: (np.inf, -np.inf),
+    Op.RSQRT: (0, np.nan),
+    Op.SINH: (np.inf, -np.inf),
+    Op.SQRT: (np.inf, np.nan),
+    Op.TANH: (1, -1),
+}
+"""Values of functions at +infinity and -infinity; NaN for others."""
+
+NAMES = {Op.ROUND_NEAREST_AFZ: "round", Op.ROUND_NEAREST_EVEN: "roundeven"}
+"""Names of functions that are not the opcode's."""
+
+UNARY = (*LIMITS, Op.ACOS, Op.ASIN, Op.ATANH, Op.COSINE, Op.SINE, Op.TAN)
+COMPLEX = (*UNARY, Op.ABS, Op.SIGN, Op.LOGISTIC, Op.DIVIDE, Op.POWER, Op.ATAN2)
+UNKNOWN = frozenset(
+    {
+        *(Op.BATCH_NORM_GRAD, Op.BATCH_NORM_INFERENCE, Op.BATCH_NORM_TRAINING, Op.CHOLESKY, Op.FFT, Op.RAGGED_DOT),
+        *(Op.SCALED_DOT, Op.TRIANGULAR_SOLVE, Op.RNG, Op.STOCHASTIC_CONVERT, Op.CUSTOM_CALL),
+    }
+)
+"""Opcodes without a meaning here: passes expand them, or a library computes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Z_p as floats. lowest, mantissa: the exponent of the smallest number that stands for an element, and the bits of
+    its mantissa. seed: of the functions whose values are drawn.
+    """
+
+    prime: int
+    twist: int
+    seed: int
+    lowest: int
+    mantissa: int
+
+    # Elements and floats
+
+    def read(self, x: Array) -> Array:
+        """The elements of finite floats, as integers below p."""
+        p = U64(self.prime)
+        with np.errstate(invalid="ignore"):
+            size, exponent = np.frexp(np.abs(x.astype(np.float64)))
+            count = (exponent - 1 - self.lowest).astype(np.int64) << self.mantissa
+            count += ((2 * size - 1) * 2.0**self.mantissa).astype(np.int64) + 1
+            usual = np.isfinite(size) & (size != 0)
+        m = np.where(usual, count, 0).astype(U64) % p
+        m = np.where(np.signbit(x), p - m, m) % p
+        return m * U64(pow(self.twist, -1, self.prime)) % p
+
+    def write(self, v: Array, dtype: np.dtype) -> Array:
+        """The floats of a type that stand for elements."""
+        m = (v * U64(self.twist) % U64(self.prime)).astype(np.int64)
+        m = np.where(m > (self.prime - 1) // 2, m - self.prime, m)
+        above = np.abs(m) - 1
+        fraction = 1 + (above & ((1 << self.mantissa) - 1)) * 0.5**self.mantissa
+        x = np.where(m == 0, 0.0, np.copysign(np.ldexp(fraction, (above >> self.mantissa) + self.lowest), m))
+        return x.astype(dtype)
+
+    def embed(self, x: Array) -> Array:
+        """The floats that stand for the numbers of a constant. Infinities, NaN and zeros stand for themselves."""
+        wide = x.astype(np.float64)
+        usual = np.isfinite(wide) & (wide != 0)
+        size, exponent = np.frexp(np.where(usual, wide, 1.0))
+        top, exponents = (size * 2.0**53).astype(np.int64), exponent - 53
+        different, places = np.unique(exponents, return_inverse=True)
+        powers = np.array([pow(2, int(e), self.prime) for e in different], U64)[places].reshape(x.shape)
+        v = self.integers(top) * powers % U64(self.prime)
+        return np.where(usual, self.write(v, x.dtype), x)
+
+    def integers(self, n: Array) -> Array:
+        """The elements of integers."""
+        if n.dtype.kind == "u":
+            return n.astype(U64) % U64(self.prime)
+        return np.mod(n.astype(np.int64), self.prime).astype(U64)
+
+    def balanced(self, x: Array) -> Array:
+        """The integers nearest to 0 that elements stand for; 0 of infinities and NaN."""
+        v = np.where(np.isfinite(x.astype(np.float64)), self.read(x), U64(0)).astype(np.int64)
+        return np.where(v > (self.prime - 1) // 2, v - self.prime, v)
+
+    # Arithmetic of floats
+
+    def add(self, x: Array, y: Array) -> Array:
+        return self._combined(np.add, lambda a, b: a + b, x, y)
+
+    def subtract(self, x: Array, y: Array) -> Array:
+        return self._combined(np.subtract, lambda a, b: a + (U64(self.prime) - b), x, y)
+
+    def multiply(self, x: Array, y: Array) -> Array:
+        return self._combined(np.multiply, lambda a, b: a * b, x, y)
+
+    def divide(self, x: Array, y: Array) -> Array:
+        return self._combined(np.divide, lambda a, b: a * self._inverse(b), x, y, y == 0)
+
+    def _inverse(self, v: Array) -> Array:
+        """By Fermat's theorem; 0 of 0."""
+        p, result, square, left = U64(self.prime), np.ones_like(v), v, self.prime - 2
+        while left:
+            result = result * square % p if left & 1 else result
+            square, left = square * square % p, left >> 1
+        return result
+
+    def _combined(
+        self, floats: np.ufunc, elements: Callable[[Array, Array], Array], x: Array, y: Array, also: Array | None = None
+    ) -> Array:
+        """An operation on elements; where an operand is no element, of signs by the rules of floats."""
+        a, b = self.read(x), self.read(y)
+        result = self.write(elements(a, b) % U64(self.prime), np.result_type(x, y))
+        unusual = special(x) | special(y) | (False if also is None else also)
+        if not unusual.any():
+            return result
+        with np.errstate(all="ignore"):
+            found = floats(signs(x), signs(y))
+        return np.where(unusual, np.where(np.isfinite(found), 0, found), result).astype(result.dtype)
+
+    def drawn(self, name: str, *operands: Array, limits: tuple[float, float] = (np.nan, np.nan)) -> Array:
+        """The value of a function that is known by its name only."""
+        golden, spread = U64(0x9E3779B97F4A7C15), U64(0xBF58476D1CE4E5B9)
+        with np.errstate(over="ignore"):
+            state: Array = np.asarray(U64(self.seed) * golden + U64(zlib.crc32(name.encode())))
+            for x in operands:
+                state = (self.read(x) + state + U64(1)) * golden
+                state = (state ^ state >> U64(31)) * spread
+                state = state ^ state >> U64(29)
+        dtype = operands[0].dtype
+        result = self.write(state % U64(self.prime), dtype)
+        unusual = np.logical_or.reduce([np.broadcast_to(special(x), result.shape) for x in operands])
+        if not unusual.any():
+            return result
+        ends = self.embed(np.array(limits, np.float64)).astype(dtype)
+        first = np.broadcast_to(operands[0], result.shape)
+        end = np.where(np.isnan(first), dtype.type(np.nan), np.where(first > 0, *ends))
+        return np.where(unusual, end, result).astype(dtype)
+
+    # Products of matrices
+
+    def matmul(self, x: Array, y: Array) -> Array:
+        """x @ y of elements: by halves of 16 bits, whose products f64 sums exactly."""
+        p = U64(self.prime)
+        if self.prime < 1 << 16:
+            return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(U64) % p
+        a, b = ((v >> U64(16)).astype(np.float64) for v in (x, y))
+        c, d = ((v & U64(0xFFFF)).astype(np.float64) for v in (x, y))
+        top, bottom = (np.matmul(*pair).astype(U64) % p for pair in ((a, b), (c, d)))
+        middle = (np.matmul(a, d) + np.matmul(c, b)).astype(U64) % p
+        return ((top * U64(1 << 16) % p + middle) * U64(1 << 16) + bottom) % p
+
+
+def special(x: Array) -> Array:
+    return ~np.isfinite(x)
+
+
+def signs(x: Array) -> Array:
+    """-1, 0 and 1 in place of elements."""
+    wide = x.astype(np.float64)
+    return np.where(np.isfinite(wide), np.sign(wide), wide)
+
+
+# --- instructions ----------------------------------------------------------------------------------------------------
+
+
+def field_rules(e: Elements) -> Rules:
+    """The table over a field."""
+    made = {op: reference for op, reference in RULES.items() if op not in UNKNOWN}
+    reals: dict[Op, Callable[..., Array]] = {op: _function(e, op) for op in UNARY}
+    reals |= {
+        Op.ADD: e.add,
+        Op.SUBTRACT: e.subtract,
+        Op.MULTIPLY: e.multiply,
+        Op.DIVIDE: e.divide,
+        Op.LOGISTIC: lambda x: _logistic(e, x),
+        Op.SIGN: lambda x: _sign(e, x),
+        Op.ATAN2: lambda x, y: e.drawn("atan2", x, y),
+        Op.POWER: lambda x, y: e.drawn("power", x, y),
+        Op.REMAINDER: lambda x, y: e.drawn("remainder", x, y),
+    }
+    complexes: dict[Op, Callable[..., Array]] = {op: _complex_function(e, op) for op in COMPLEX}
+    complexes |= {
+        Op.ADD: lambda x, y: make_complex(e.add(x.real, y.real), e.add(x.imag, y.imag)),
+        Op.SUBTRACT: lambda x, y: make_complex(e.subtract(x.real, y.real), e.subtract(x.imag, y.imag)),
+        Op.MULTIPLY: lambda x, y: _complex_product(e, x, y),
+    }
+    for op in {*reals, *complexes}:
+        made[op] = typed(_by_kind(op, reals.get(op), complexes.get(op)))
+    made |= {
+        Op.CONSTANT: rule(lambda i, operands, context: _embedded(e, constant(i, operands, context))),
+        Op.CONVERT: typed(lambda i, x: _convert(e, i, x)),
+        Op.IOTA: rule(lambda i, operands, context: _iota(e, i, operands, context)),
+        Op.REDUCE: rule(_reduce),
+        Op.DOT: rule(lambda i, operands, context: _dot(e, i, operands, context)),
+        Op.CONVOLUTION: rule(lambda i, operands, context: _convolution(e, i, operands, context)),
+    }
+    return made
+
+
+def _by_kind(
+    op: Op, real: Callable[..., Array] | None, of_complex: Callable[..., Array] | None
+) -> Callable[..., Array]:
+    """A function by the type of the first operand; of other types than floats the usual one."""
+    usual = RULES[op]
+
+    def run(instruction: Instruction, *operands: Array) -> Array:
+        dtype = instruction.operands[0].shape.dtype
+        chosen = of_complex if dtype.is_complex else real if dtype.is_float else None
+        if chosen is not None:
+            return np.asarray(chosen(*operands)).astype(instruction.shape.dtype.numpy)
+        return _usual(usual, instruction)(*operands)
+
+    return run
+
+
+def _usual(reference: Reference, instruction: Instruction) -> Callable[..., Array]:
+    if reference.form is Form.NUMPY:
+        return lift(reference.function, instruction, precise=reference.precise)
+    return lambda *operands: reference.function(instruction, *operands)
+
+
+def _function(e: Elements, op: Op) -> Callable[..., Array]:
+    name, limits = NAMES.get(op, op.value), LIMITS.get(op, (np.nan, np.nan))
+    return lambda x: e.drawn(name, x, limits=limits)
+
+
+def _complex_function(e: Elements, op: Op) -> Callable[..., Array]:
+    def run(*operands: Array) -> Array:
+        parts = [part for x in operands for part in (x.real, x.imag)]
+        real = e.drawn(f"{op.value}.re", *parts)
+        return real if op is Op.ABS else make_complex(real, e.drawn(f"{op.value}.im", *parts))
+
+    return run
+
+
+def _complex_product(e: Elements, x: Array, y: Array) -> Array:
+    (a, b), (c, d) = (x.real, x.imag), (y.real, y.imag)
+    real = e.subtract(e.multiply(a, c), e.multiply(b, d))
+    return make_complex(real, e.add(e.multiply(a, d), e.multiply(b, c)))
+
+
+def _one(e: Elements, dtype: np.dtype) -> Array:
+    return e.embed(np.ones((), np.float64)).astype(dtype)
+
+
+def _logistic(e: Elements, x: Array) -> Array:
+    one = _one(e, x.dtype)
+    return e.divide(one, e.add(one, e.drawn("exponential", -x, limits=LIMITS[Op.EXPONENTIAL])))
+
+
+def _sign(e: Elements, x: Array) -> Array:
+    one = np.abs(_one(e, x.dtype))
+    wide = x.astype(np.float64)
+    return np.where((wide == 0) | np.isnan(wide), x, np.where(wide < 0, -one, one))
+
+
+def _embedded(e: Elements, value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_embedded(e, v) for v in value)
+    if value is None or value.dtype.kind in "iub" or "int" in value.dtype.name:
+        return value
+    if value.dtype.kind == "c":
+        return make_complex(e.embed(value.real), e.embed(value.imag))
+    return e.embed(value)
+
+
+def _convert(e: Elements, instruction: Instruction, x: Array) -> Array:
+    source, target = instruction.operands[0].shape.dtype, instruction.shape.dtype
+    if target.is_integer and (source.is_float or source.is_complex):
+        return _narrowed(e.balanced(x.real if source.is_complex else x), target.bits, target.is_signed).astype(
+            target.numpy
+        )
+    if (target.is_float or target.is_complex) and not (source.is_float or source.is_complex):
+        part = target.component.numpy
+        n = x.astype(np.int8 if source.is_signed else np.uint8) if source.bits <= 8 else x
+        real = e.write(e.integers(n), part)
+        return make_complex(real, np.zeros_like(real)) if target.is_complex else real
+    return convert.convert_to(x, source, target)
+
+
+def _narrowed(n: Array, bits: int, signed: bool) -> Array:
+    """The low bits of 64-bit integers as a signed or an unsigned number."""
+    spare = np.int64(64 - bits)
+    return n << spare >> spare if signed else (n.astype(U64) << U64(spare)) >> U64(spare)
+
+
+def _iota(e: Elements, instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
+    dtype = instruction.shape.dtype
+    if not (dtype.is_float or dtype.is_complex) or not instruction.shape.rank:
+        return shape.iota(instruction, operands, context)
+    dim = instruction.attributes.get("iota_dimension", 0)
+    line = e.write(e.integers(np.arange(instruction.shape.dims[dim])), dtype.component.numpy).astype(dtype.numpy)
+    return np.broadcast_to(
+        line.reshape([-1 if d == dim else 1 for d in range(instruction.shape.rank)]), instruction.shape.dims
+    )
+
+
+def _reduce(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
+    """A reduction by one operation in a tree; others in order."""
+    called = instruction.attributes["to_apply"]
+    if len(operands) != 2 or not _is_one_operation(called):
+        return region.reduce(instruction, operands, context)
+    (x,), init, dims = crop(operands[:1]), operands[1], instruction.dimensions
+    kept = [d for d in range(x.ndim) if d not in dims]
+    rows = x.transpose(*dims, *kept).reshape(-1, *(x.shape[d] for d in kept))
+    while len(rows) > 1:
+        half = len(rows) // 2
+        joined = context.vectorise(called, [rows[:half], rows[half : 2 * half]])
+        rows = np.concatenate([np.broadcast_to(joined, rows[:half].shape), rows[2 * half :]])
+    if not len(rows):
+        return np.broadcast_to(init, rows.shape[1:])
+    return np.broadcast_to(context.vectorise(called, [np.broadcast_to(init, rows.shape[1:]), rows[0]]), rows.shape[1:])
+
+
+ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
+
+
+def _is_one_operation(computation: Computation) -> bool:
+    root = computation.root
+    parameters = {o.parameter_number for o in root.operands if o.opcode is Op.PARAMETER}
+    return root.opcode in ASSOCIATIVE and len(computation.instructions) == 3 and parameters == {0, 1}
+
+
+Product = Callable[[Array, Array, Callable[[Array, Array], Array]], Array]
+
+
+def _dot(e: Elements, instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
+    a = instruction.attributes
+    xb, yb, xs, ys = (
+        tuple(a.get(f"{side}_{kind}_dims", ())) for kind in ("batch", "contracting") for side in ("lhs", "rhs")
+    )
+    if _computes_integers(instruction):
+        return linalg.dot(instruction, operands, context)
+    return _product(e, instruction, operands[:2], lambda x, y, matmul: linalg.general_dot(x, y, xb, yb, xs, ys, matmul))
+
+
+def _convolution(e: Elements, instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
+    if _computes_integers(instruction):
+        return convolution.convolution(instruction, operands, context)
+    return _product(e, instruction, operands, lambda x, y, matmul: convolution.convolve(instruction, x, y, matmul))
+
+
+def _computes_integers(instruction: Instruction) -> bool:
+    dtypes = [s.dtype for s in (instruction.shape, *(o.shape for o in instruction.operands[:2]))]
+    return not any(d.is_float or d.is_complex for d in dtypes)
+
+
+def _product(e: Elements, instruction: Instruction, operands: Sequence[Array], product: Product) -> Array:
+    """A dot or a convolution of floats. product: of two arrays, by a product of matrices."""
+    target = instruction.shape.dtype
+    if not any(o.shape.dtype.is_complex for o in instruction.operands[:2]):
+        return _converted(e, _real_product(e, operands[0], operands[1], product), target)
+    (a, b), (c, d) = ((x.real, x.imag) for x in operands)
+
+    def part(x: Array, y: Array) -> Array:
+        return _real_product(e, x, y, product)
+
+    return make_complex(e.subtract(part(a, c), part(b, d)), e.add(part(a, d), part(b, c))).astype(target.numpy)
+
+
+def _converted(e: Elements, x: Array, target: DType) -> Array:
+    if target.is_integer:
+        return _narrowed(e.balanced(x), target.bits, target.is_signed).astype(target.numpy)
+    return x.astype(target.numpy)
+
+
+def _real_product(e: Elements, x: Array, y: Array, product: Product) -> Array:
+    """As f64. Where an operand is no element, signs decide as in `Elements`."""
+    kinds = [v.dtype.kind in "iub" or "int" in v.dtype.name for v in (x, y)]
+    x, y = (
+        e.write(e.integers(_plain(v)), np.dtype(np.float64)) if k else v.astype(np.float64)
+        for v, k in zip((x, y), kinds, strict=True)
+    )
+    made = e.write(product(e.read(x), e.read(y), e.matmul) % U64(e.prime), np.dtype(np.float64))
+    if not (special(x).any() or special(y).any()):
+        return made
+    with np.errstate(all="ignore"):
+        found = product(signs(x), signs(y), np.matmul)
+    return np.where(np.isfinite(found), made, found)
+
+
+def _plain(n: Array) -> Array:
+    return n if n.dtype.kind in "iu" else n.astype(np.int16)

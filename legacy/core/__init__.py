@@ -1,0 +1,1 @@
+"""What IR is built with: builders, types, functions that kernels share."""

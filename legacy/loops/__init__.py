@@ -1,0 +1,1 @@
+"""Elements of a kernel in memory, and loop nests over them."""

@@ -1,0 +1,1 @@
+"""What one element is: arithmetic, functions, conversions."""

@@ -1,0 +1,1 @@
+"""Kernels that work on one row after the other, or on many side by side."""

@@ -1,0 +1,1 @@
+"""Kernels that groups of a device's items compute."""

@@ -1,0 +1,62 @@
+"""What kernels fetch ahead of large arrays that they read in the order of memory.
+
+Hardware does so, too, but too late, and not from one piece of a row to that of the next row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from ...hlo.opcodes import Op
+from ..core.builder import Index
+from ..core.elements import raw_type
+from ..core.graph import Buffer
+from ..numerics.elementwise import EMIT
+from .elemental import Elemental
+
+LARGE = 1 << 20  # bytes of an array that is fetched ahead: the second cache's
+FEW = 2  # arrays that are fetched ahead together
+LINE = 64  # bytes
+DISTANCE = 8192  # bytes that a loop along memory is ahead of what it reads
+LONG_RUN = 4 * DISTANCE  # bytes between jumps from which on little is fetched that does not follow
+
+
+def streams(operands: Iterable[Buffer], source: Buffer) -> list[Buffer]:
+    """The large arrays of which elementwise values at the same places are made; none if they are many.
+
+    source: a buffer by whose strides they are read.
+    """
+    found: dict[Buffer, None] = {}
+    stack, seen = list(operands), set[Buffer]()
+    while stack:
+        buffer = stack.pop()
+        if buffer in seen:
+            continue
+        seen.add(buffer)
+        if buffer.writer is None:
+            if buffer.argument >= 0 and _has_offsets_of(buffer, source):
+                found[buffer] = None
+        elif buffer.writer.opcode in EMIT or buffer.writer.opcode in (Op.RESHAPE, Op.BITCAST):
+            stack.extend(buffer.writer.inputs)
+    large = any(math.prod(x.dims) * x.dtype.bytes >= LARGE for x in found)
+    return list(found) if large and len(found) <= FEW and not any(x.dtype.is_complex for x in found) else []
+
+
+def _has_offsets_of(buffer: Buffer, source: Buffer) -> bool:
+    if buffer.dims == source.dims and buffer.strides == source.strides:
+        return True
+    same = math.prod(buffer.dims) == math.prod(source.dims)
+    return same and buffer.shape.is_row_major and source.shape.is_row_major
+
+
+def fetch(e: Elemental, buffers: Sequence[Buffer], offset: Index, count: int, distance: int = 0) -> None:
+    """Ask for `count` neighbours of each buffer from an offset, `distance` bytes further on."""
+    b = e.b
+    for buffer in buffers:
+        first, type = b.add(offset, distance // buffer.dtype.bytes), raw_type(b.types, buffer.dtype)
+        line = max(1, LINE // buffer.dtype.bytes)
+        # Addresses that are one and a constant: LLVM takes long to find that out of sums of indices.
+        run = b.row(e.pointers[buffer.argument], first, type, count)
+        for k in range(0, count, line):
+            b.prefetch(b.pointer(run, k, type))

@@ -1,0 +1,319 @@
+"""Loop nests over the elements of a result: in memory order, or in 16×16 tiles if a source is contiguous along another
+dimension, so that both sides use whole cache lines. Pure transposes are in transposition.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ...hlo.opclasses import EXPENSIVE
+from ...hlo.opcodes import Op
+from ...planning.partition import Partition
+from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.facts import Facts
+from ..core.graph import Buffer, reachable
+from ..core.index_arithmetic import Axis
+from ..numerics.elementwise import EMIT
+from .ranges import Steps, grouped, neighbours, open_steps, width_of
+
+BLOCK = 16
+MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
+UNROLLED = 16  # shorter loops are unrolled completely
+MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
+LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
+UNMASKED = 256  # bits of vectors of processors without masks
+INTERLEAVED = range(9)  # elements of a step whose rows LLVM interleaves as it vectorises the loop over steps
+MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
+MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
+
+Places = tuple[int | None, ...]
+"""For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
+
+
+Before = Callable[[Sequence[Index], Index, Index], None]
+
+
+def _nothing(index: Sequence[Index], top: Index, left: Index) -> None:
+    pass
+
+
+class Inner:
+    """The innermost loops of a nest: host loops."""
+
+    def __init__(self, b: Builder):
+        self.b, self.loops = b, list[Loop]()
+
+    def open(self, start: Index, count: Index, unroll: Unroll = Unroll.ANY) -> Index:
+        """The position along one more loop, over `count` places from `start` on, inside the loops before."""
+        self.loops.append(self.b.open_loop(0, count, unroll=unroll))
+        return self.b.add(start, self.loops[-1].index)
+
+    def close(self) -> None:
+        for loop in reversed(self.loops):
+            self.b.close_loop(loop)
+
+
+class Axes(Inner):
+    """The innermost loops of a nest as axes of one operation."""
+
+    def __init__(self, b: Builder):
+        super().__init__(b)
+        self.count = 0
+
+    def open(self, start: Index, count: Index, unroll: Unroll = Unroll.ANY) -> Index:
+        return self.within(start, count)
+
+    def within(self, start: Index, count: Index, limits: tuple[int, int] | None = None) -> Axis:
+        """As `open`. limits: the first position and the end, where start and count do not say it."""
+        self.count += 1
+        return Axis(start, 1, self.count - 1, count, limits)
+
+
+def with_loops(
+    b: Builder,
+    over: Buffer,
+    body: Callable[[tuple[Index, ...]], None],
+    steps: Steps | None = None,
+    kind: type[Inner] = Inner,
+    unroll: Unroll | None = None,
+    cheap: bool = False,
+) -> None:
+    """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop.
+
+    cheap: whether `body` is so little code that it may be there twice.
+    kind: of the loops that `body` is directly in, but for those over steps. unroll: their mode, if it is not that of
+    the elements' dtype.
+    """
+    index: list[Index] = [0] * len(over.dims)
+    loops: list[Loop] = []
+    unroll = unroll_of(b.facts, over) if unroll is None else unroll
+    inside: tuple[int, ...] = () if steps is None else steps.dimensions
+    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
+    few = not order or (inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED)
+    if steps is not None and len(inside) > 1 and few and not b.by_element:
+        # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
+        for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
+            inner = kind(b)
+            for d, place in zip(
+                inside, [*outer, inner.open(first, count, Unroll.ANY if order else unroll)], strict=True
+            ):
+                index[d] = place
+            for d in order:
+                index[d] = inner.open(0, over.dims[d], unroll)
+            body(tuple(index))
+            inner.close()
+        return
+    if steps is not None:
+        loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
+        loops.append(loop)
+        for d, place in zip(inside, places, strict=True):
+            index[d] = place
+    for start, count in _pieces(over.dims[order[-1]] if order else 1, cheap):
+        inner = kind(b)
+        for d in order:
+            last = d == order[-1]
+            index[d] = inner.open(start if last else 0, count if last else over.dims[d], unroll)
+        b.scopes.append({})
+        body(tuple(index))
+        b.scopes.pop()
+        inner.close()
+    for loop in reversed(loops):
+        b.close_loop(loop)
+
+
+def _count(over: Buffer, dimensions: Sequence[int]) -> int:
+    return math.prod(over.dims[d] for d in dimensions)
+
+
+def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
+    """(First position, number) of what has a nest of its own of the last dimension: in front of what fills no vector,
+    LLVM would otherwise make one masked vector of a short row, and without AVX-512 masks take longer than all else.
+    """
+    cut = MASKED.start - 1
+    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
+
+
+def unroll_of(facts: Facts, over: Buffer) -> Unroll:
+    """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves. Of
+    wider ones, where processors can, it would gather and scatter elements of several rows.
+    """
+    if over.dtype.bytes <= 2:
+        return Unroll.SHORT
+    own = _fastest(over)
+    gathers = facts.vector_bits > UNMASKED and not over.dtype.is_complex
+    return (
+        Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
+    )
+
+
+def crossing_dimension(group: Sequence[Buffer], least: int = MINIMUM_TILED_SIDE) -> tuple[int, int] | None:
+    """(result dimension along which a source is contiguous, the result's own), if they differ and neither is shorter
+    than `least`.
+    """
+    result = group[0]
+    own = _fastest(result)
+    if own is None or result.dims[own] < least:
+        return None
+    for buffer in group:
+        for source, places in leaves(buffer):
+            fast = _fastest(source)
+            place = places[fast] if fast is not None else None
+            if place is not None and place != own and result.dims[place] >= least and own in places:
+                return place, own
+    return None
+
+
+def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[tuple[Buffer, Places]]:
+    """The arrays that are contiguous along the first of the two dimensions, and run along the other, too."""
+    found = {leaf: None for buffer in group for leaf in leaves(buffer)}
+    across = [(source, places) for source, places in found if set(crossing) <= set(places)]
+    return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
+
+
+def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
+    """Whether all that narrow results are made of are a few plain operations, and there are no masks."""
+    if facts.vector_bits > UNMASKED or group[0].dtype.bytes > 2:
+        return False
+    made = list(reachable(group))
+    return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
+
+
+def copied_across(group: Sequence[Buffer]) -> bool:
+    """Whether a source is read across the order of memory in loops of which LLVM would make many copies: it puts
+    vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
+    """
+    own = _fastest(group[0])
+    copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED)
+    return copies > MOST_COPIES and crossing_dimension(group, 2) is not None
+
+
+def _fastest(buffer: Buffer) -> int | None:
+    """The dimension that is contiguous in memory; dimensions of size 1 are ignored."""
+    return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
+
+
+def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
+    """The arrays in memory that a result reads, and how the result's dimensions run along theirs."""
+    found, seen = [], set()
+    stack: list[tuple[Buffer, Places]] = [(result, tuple(range(len(result.dims))))]
+    while stack:
+        buffer, places = stack.pop()
+        if (buffer, places) in seen:
+            continue
+        seen.add((buffer, places))
+        node = buffer.writer
+        if node is None:
+            found.append((buffer, places))
+        elif node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
+            stack += [(x, places) for x in node.inputs if x.dims]
+        elif node.opcode is Op.TRANSPOSE:
+            moved: list[int | None] = [None] * len(places)
+            for place, d in zip(places, node.attributes["dimensions"], strict=True):
+                moved[d] = place
+            stack.append((node.inputs[0], tuple(moved)))
+        elif node.opcode is Op.BROADCAST:
+            stack.append((node.inputs[0], tuple(places[d] for d in node.attributes.get("dimensions", ()))))
+    return found
+
+
+def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition | None) -> bool:
+    """Whether tiles can be of some of the steps: of whole rows of tiles, or if the steps number no side of theirs."""
+    if partition is None:
+        return True
+    slow, fast = sides
+    if fast in partition.dimensions:
+        return False
+    last = slow not in partition.dimensions or partition.dimensions[-1] == slow
+    return last and (slow not in partition.dimensions or width_of(partition, over.dims[slow], BLOCK) is not None)
+
+
+def tiled(
+    b: Builder,
+    over: Buffer,
+    crossing: tuple[int, int],
+    body: Callable[[tuple[Index, ...]], None],
+    steps: Steps | None = None,
+    kind: type[Inner] = Inner,
+    before: Before = _nothing,
+    unroll: Unroll = Unroll.SCALAR,
+) -> None:
+    """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind, unroll: of the loops in a
+    tile. before: called with the positions along the other dimensions and the starts along these, before those loops.
+    """
+    if steps is not None:
+        _tiled_steps(b, over, crossing, body, steps, kind, before, unroll)
+        return
+    index: list[Index] = [0] * len(over.dims)
+    loops: list[Loop] = []
+    for d in reversed(over.shape.minor_to_major):
+        if over.dims[d] != 1 and d not in crossing:
+            loops.append(b.open_loop(0, over.dims[d]))
+            index[d] = loops[-1].index
+    starts: dict[int, Value] = {}
+    for d in crossing:
+        loops.append(b.open_loop(0, over.dims[d], BLOCK))
+        starts[d] = loops[-1].index
+    before(index, starts[crossing[0]], starts[crossing[1]])
+    inner = kind(b)
+    for d in crossing:
+        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), unroll)
+    body(tuple(index))
+    inner.close()
+    for loop in reversed(loops):
+        b.close_loop(loop)
+
+
+def _side(b: Builder, start: Index, size: int) -> Index:
+    """The places of a tile that begins at `start`, along a dimension of this size."""
+    return BLOCK if size % BLOCK == 0 else b.binary("minsi", b.materialize(b.sub(size, start)), BLOCK)
+
+
+def _tiled_steps(
+    b: Builder,
+    over: Buffer,
+    crossing: tuple[int, int],
+    body: Callable[[tuple[Index, ...]], None],
+    steps: Steps,
+    kind: type[Inner],
+    before: Before,
+    unroll: Unroll,
+) -> None:
+    (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
+    index: list[Index] = [0] * len(dims)
+    others = [d for d in reversed(over.shape.minor_to_major) if dims[d] != 1 and d not in (*crossing, *inside)]
+
+    def tile(top: Index, height: int) -> None:
+        """All tiles of a row of them."""
+        loops = []
+        for d in others:
+            loops.append(b.open_loop(0, dims[d]))
+            index[d] = loops[-1].index
+        loops.append(b.open_loop(0, dims[fast], BLOCK))
+        left = loops[-1].index
+        before(index, top, left)
+        inner = kind(b)
+        index[slow] = inner.open(top, height, unroll)
+        index[fast] = inner.open(left, _side(b, left, dims[fast]), unroll)
+        body(tuple(index))
+        inner.close()
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    sizes = [dims[d] for d in inside]
+    if slow in inside:
+        width = width_of(steps.partition, dims[slow], BLOCK)
+        assert width is not None
+        for outer, top, height in grouped(b, steps, sizes, width):
+            for d, place in zip(inside, outer, strict=False):
+                index[d] = place
+            tile(top, height)
+        return
+    around, places = open_steps(b, steps, sizes)
+    for d, place in zip(inside, places, strict=True):
+        index[d] = place
+    for start, height in ((0, BLOCK), (dims[slow] - dims[slow] % BLOCK, dims[slow] % BLOCK)):
+        if height and (start or dims[slow] >= BLOCK):
+            with b.loop(start, dims[slow] - dims[slow] % BLOCK if height == BLOCK else dims[slow], height) as loop:
+                tile(loop.index, height)
+    b.close_loop(around)

@@ -1,0 +1,33 @@
+"""What the node of a reduction says: its operands, its initial values, the dimensions that it reduces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.builder import Index
+from ..core.graph import Buffer, Node
+from .elemental import Indices
+
+
+def reduced_dimensions(node: Node) -> tuple[int, ...]:
+    return tuple(node.attributes["dimensions"])
+
+
+def operands_of(node: Node) -> Sequence[Buffer]:
+    return node.inputs[: len(node.inputs) // 2]
+
+
+def initials_of(node: Node) -> Sequence[Buffer]:
+    return node.inputs[len(node.inputs) // 2 :]
+
+
+def by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
+    """Dimensions in the memory order of a buffer, slowest first."""
+    return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
+
+
+def full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:
+    """The index of an element of the operands."""
+    remaining = iter(kept)
+    rank = len(node.inputs[0].dims)
+    return tuple(reduced[d] if d in reduced else next(remaining) for d in range(rank))

@@ -1,0 +1,158 @@
+"""Parts of arrays that a tile reads across the order of memory: copied to the stack through vector registers first, so
+that the loops of the tile read rows as they write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ...hlo.records import dataclass
+from ..core.builder import Index, Value
+from ..core.elements import raw_type
+from ..core.facts import Facts
+from ..core.graph import Buffer
+from ..core.index_arithmetic import Axis
+from .elemental import Elemental, Indices
+from .fetch import LINE
+from .loops import BLOCK, Places, crossing_leaves, leaves
+from .squares import square_turned
+
+WIDE = (4, 8)
+"""Bytes of the elements that are copied: a row of a tile of narrower ones is a part of a line."""
+
+LEAST_LANES = 4
+
+AHEAD = 4 * BLOCK
+"""Positions along the rows of the result that what is fetched lies ahead. The next tile's lines are apart from those of
+this one, so that hardware does not fetch them in time, nor those that are written.
+"""
+
+FETCHED = 8 << 20
+"""Bytes of an array from which on it is fetched: with smaller ones in the last cache, it took 1.1 times as long."""
+
+
+@dataclass(eq=False, slots=True)
+class Turned:
+    """The copies of the tiles of a kernel. tiles: by the array and how the result's dimensions run along its own.
+
+    shift: how far the current tile begins behind its copies, which never reach past the ends of the array. ahead: large
+    arrays that lie as the result does, itself among them.
+    """
+
+    e: Elemental
+    dims: Sequence[int]
+    crossing: tuple[int, int]
+    tiles: dict[tuple[Buffer, Places], Value]
+    ahead: Sequence[Buffer]
+    shift: tuple[Index, Index] = (0, 0)
+
+    def copy(self, index: Sequence[Index], top: Index, left: Index) -> None:
+        """Fill the copies for a tile. index: positions along the other dimensions of the result."""
+        b = self.e.b
+        starts = [
+            b.binary("minsi", b.materialize(start), self.dims[d] - BLOCK)
+            for d, start in zip(self.crossing, (top, left), strict=True)
+        ]
+        self.shift = b.sub(top, starts[0]), b.sub(left, starts[1])
+        places = list(index)
+        places[self.crossing[0]], places[self.crossing[1]] = starts
+        for (leaf, runs), tile in self.tiles.items():
+            self._turn(leaf, runs, tile, places)
+        for buffer in self.ahead:
+            self._fetch(buffer, places)
+
+    def _fetch(self, buffer: Buffer, places: Sequence[Index]) -> None:
+        """Ask for the lines of a tile further on."""
+        b, element = self.e.b, raw_type(self.e.b.types, buffer.dtype)
+        offset: Index = AHEAD
+        for place, stride in zip(places, buffer.strides, strict=True):
+            offset = b.add(offset, b.mul(place, stride))
+        for row in range(BLOCK):
+            start = b.add(offset, row * buffer.strides[self.crossing[0]])
+            for k in range(0, BLOCK, LINE // buffer.dtype.bytes):
+                place = b.pointer(self.e.pointers[buffer.argument], b.add(start, k), element)
+                b.prefetch(place, writes=buffer.writer is not None)
+
+    def _turn(self, leaf: Buffer, runs: Places, tile: Value, places: Sequence[Index]) -> None:
+        b, element = self.e.b, raw_type(self.e.b.types, leaf.dtype)
+        lanes = lanes_of(b.vector_bits, leaf)
+        vector = ir.VectorType.get([lanes], element)
+        offset: Index = 0
+        for run, stride in zip(runs, leaf.strides, strict=True):
+            assert run is not None
+            offset = b.add(offset, b.mul(places[run], stride))
+        stride = leaf.strides[runs.index(self.crossing[1])]
+        for down in range(0, BLOCK, lanes):
+            for column in range(0, BLOCK, lanes):
+                at = [b.add(offset, (column + k) * stride + down) for k in range(lanes)]
+                rows = [
+                    b.load(b.pointer(self.e.pointers[leaf.argument], x, element), vector, leaf.dtype.bytes) for x in at
+                ]
+                if leaf.shape.bytes >= FETCHED and down % (LINE // leaf.dtype.bytes) == 0:
+                    for x in at:
+                        b.prefetch(b.pointer(self.e.pointers[leaf.argument], b.add(x, AHEAD * stride), element))
+                for k, row in enumerate(square_turned(b, rows, leaf.dtype.bytes)):
+                    place = b.pointer(tile, (down + k) * BLOCK + column, element)
+                    b.store(row, place, lanes * leaf.dtype.bytes)
+
+    def part(self, buffer: Buffer, at: Indices, index: Indices) -> tuple[Value, list[Axis]] | None:
+        """(The elements in a copy from the tile's first on, the axes that they lie along); None if what is read at `at`
+        of a buffer, for a result at `index`, is in no copy.
+        """
+        for (leaf, runs), tile in self.tiles.items():
+            if leaf == buffer and tuple(at) == tuple(index[run] for run in runs if run is not None):
+                b, axes = self.e.b, [i for i in at if isinstance(i, Axis)]
+                strides = [BLOCK if run == self.crossing[0] else 1 for run in runs if run in self.crossing]
+                offset = b.add(b.mul(self.shift[0], BLOCK), self.shift[1])
+                place = b.pointer(tile, offset, raw_type(b.types, leaf.dtype))
+                return b.part(place, [axis.count for axis in axes], strides), axes
+        return None
+
+
+def lanes_of(vector_bits: int, leaf: Buffer) -> int:
+    """The side of the blocks that go through registers."""
+    return min(BLOCK, vector_bits // (8 * leaf.dtype.bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """What tiles copy: arrays, and how the result's dimensions run along theirs. ahead: as of Turned."""
+
+    turned: tuple[tuple[Buffer, Places], ...]
+    ahead: tuple[Buffer, ...]
+
+
+def turned_leaves(facts: Facts, group: Sequence[Buffer], crossing: tuple[int, int]) -> Leaves | None:
+    """What the tiles of results read across the order of memory; None if there is nothing, or it is copied element by
+    element.
+    """
+    written = {result.argument for result in group}
+    found = [
+        (leaf, runs)
+        for leaf, runs in crossing_leaves(group, crossing)
+        if not leaf.dtype.is_complex
+        and leaf.dtype.bytes in WIDE
+        and leaf.argument not in written
+        and lanes_of(facts.vector_bits, leaf) >= LEAST_LANES
+        and None not in runs
+    ]
+    return Leaves(tuple(found), tuple(_ahead(group))) if found else None
+
+
+def copies_of(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int], leaves: Leaves) -> Turned:
+    """Memory for the copies of a tile."""
+    b, tiles = e.b, {}
+    for leaf, runs in leaves.turned:
+        element, lanes = raw_type(b.types, leaf.dtype), lanes_of(b.vector_bits, leaf)
+        tiles[leaf, runs] = b.alloca(element, BLOCK * BLOCK, lanes * leaf.dtype.bytes)
+    return Turned(e, group[0].dims, crossing, tiles, leaves.ahead)
+
+
+def _ahead(group: Sequence[Buffer]) -> list[Buffer]:
+    """The large arrays that lie as the results do: these, and what they read."""
+    own = tuple(range(len(group[0].dims)))
+    read = {leaf: None for result in group for leaf, runs in leaves(result) if runs == own and leaf.argument >= 0}
+    alike = [x for x in (*read, *group) if x.strides == group[0].strides and x.dims == group[0].dims]
+    return [x for x in alike if x.shape.bytes >= FETCHED and not x.dtype.is_complex]

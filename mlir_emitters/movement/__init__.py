@@ -1,0 +1,1 @@
+"""Arrays whose elements change places."""

@@ -1,0 +1,156 @@
+"""Pads of an array in memory whose short rows become longer: vectors of the result, for each of which one vector of the
+array is loaded, and lanes of it or the padding value are chosen. LLVM scatters parts of rows, or moves each element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ...hlo.dtypes import DType
+from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
+from ...planning.partition import Partition
+from ..core.builder import Builder, Index, Unroll, Value
+from ..core.elements import flatten, parts, raw_type
+from ..core.facts import Facts
+from ..core.graph import Buffer
+from ..loops.elemental import Elemental
+from ..loops.form import Answer, Fits, fewer, more
+from ..loops.ranges import Steps, bounds
+from ..loops.view import Subject, View
+
+MAXIMUM_ROW_ELEMENTS = 16  # elements of a row of the result; vectors of code are as many
+MINIMUM_ELEMENTS = 1 << 12  # elements of a result
+WIDE_BYTES = 64  # bytes of vectors whose processors choose among all lanes of any size
+PART_BYTES = 16  # bytes within which others choose lanes of NARROW_BYTES or less
+NARROW_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """source, filler: the operands; rows: of both arrays. In parts of elements: taken, put, made: the lengths of a row
+    of the operand, of what is in front of it, and of a row of the result.
+    """
+
+    source: Buffer
+    filler: Buffer
+    rows: int
+    taken: int
+    put: int
+    made: int
+
+    def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
+        b, dtype = e.b, result.dtype
+        element = raw_type(b.types, dtype)
+        size = dtype.component.bytes
+        close = size <= NARROW_BYTES and b.vector_bits < WIDE_BYTES * 8
+        lanes = (PART_BYTES if close else max(b.vector_bits, 128) // 8) // size
+        several = parts(dtype)
+        space = b.alloca(element, several, 64)
+        for n, value in enumerate(flatten(e.value(self.filler, (), raw=True))):
+            b.store(value, b.pointer(space, n, element), size)
+        filler = b.load(b.pointer(space, 0, element), ir.VectorType.get([several], element), size)
+        filler = _lanes_of(b, filler, filler, [n % several for n in range(lanes)])
+        group = lanes // math.gcd(self.made, lanes)
+        chosen = [self._chosen(first, lanes) for first in range(0, group * self.made, lanes)]
+        most = 1 + max(n for _, choice in chosen for n in choice if n < lanes)
+        loaded = min(n for n in (lanes // 4, lanes // 2, lanes) if n >= most)  # what crosses no line is faster
+        reach = max(first for first, _ in chosen) + loaded
+        lower, upper = bounds(b, steps, self.rows)
+        last = (self.rows * self.taken - reach) // self.taken + 1  # row behind those whose vectors are in the operand
+        stop: Index = b.sub(upper, group - 1)
+        stop = min(stop, last) if isinstance(stop, int) else b.binary("minsi", b.materialize(stop), last)
+        pointers = [e.pointers[x.argument] for x in (self.source, result)]
+        with b.loop(lower, stop, group, unroll=Unroll.DONE) as loop:
+            read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
+            for number, (first, choice) in enumerate(chosen):
+                vector = ir.VectorType.get([loaded], element)
+                row = b.load(b.pointer(pointers[0], b.add(read, first), element), vector, size)
+                if loaded < lanes:
+                    row = _lanes_of(b, row, row, [n % loaded for n in range(lanes)])
+                value = _lanes_of(b, row, filler, choice)
+                b.store(value, b.pointer(pointers[1], b.add(write, number * lanes), element), size)
+        rest = after(b, lower, stop, group)
+        with b.loop(rest, upper, 1, unroll=Unroll.NONE) as loop:
+            read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
+            outside = flatten(e.value(self.filler, (), raw=True))
+            for n in range(self.made):
+                k = n - self.put
+                value = outside[n % several]
+                if 0 <= k < self.taken:
+                    value = b.load(b.pointer(pointers[0], b.add(read, k), element), element, size)
+                b.store(value, b.pointer(pointers[1], b.add(write, n), element), size)
+
+    def _chosen(self, start: int, lanes: int) -> tuple[int, list[int]]:
+        """Of the vector of a group's rows that begins at a part: (the first part of the operand that is loaded, for
+        each lane the number of a loaded one, or behind these that of a lane of the padding value).
+        """
+        rows = [divmod(n, self.made) for n in range(start, start + lanes)]
+        found = [row * self.taken + k - self.put if 0 <= k - self.put < self.taken else None for row, k in rows]
+        first = min((n for n in found if n is not None), default=0)
+        return first, [lanes + lane if n is None else n - first for lane, n in enumerate(found)]
+
+
+def _lanes_of(b: Builder, first: Value, second: Value, choice: Sequence[int]) -> Value:
+    type = ir.VectorType.get([len(choice)], ir.VectorType(first.type).element_type)
+    attributes = {"mask": ir.DenseI64ArrayAttr.get(list(choice))}
+    return b.op("vector.shuffle", first, second, type=type, attributes=attributes)
+
+
+def after(b: Builder, lower: Index, upper: Index, step: int) -> Index:
+    """The first number that a loop from `lower` to `upper` does not reach."""
+    count = b.sub(upper, lower)
+    count = max(count, 0) if isinstance(count, int) else b.binary("maxsi", b.materialize(count), 0)
+    return b.add(lower, b.mul(b.div(b.add(count, step - 1), step), step))
+
+
+def whole_dimensions(result: Buffer) -> list[int]:
+    """Those of several places, the slowest first."""
+    return [d for d in reversed(result.shape.minor_to_major) if result.dims[d] != 1]
+
+
+def are_whole_rows(result: Buffer, partition: Partition | None) -> bool:
+    """Whether steps are whole rows, one after the other in memory."""
+    order = whole_dimensions(result)
+    numbered = [d for d in (() if partition is None else partition.dimensions) if result.dims[d] != 1]
+    return partition is None or (len(numbered) < len(order) and order[: len(numbered)] == numbered)
+
+
+def padding_of(facts: Facts, result: Buffer) -> Padding | str:
+    """The padding of a result that is such a pad; why it is none."""
+    node = result.writer
+    if node is None or node.opcode is not Op.PAD:
+        return "it is no pad"
+    (source, filler), dtype, whole = node.inputs, result.dtype, whole_dimensions(result)
+    if result.shape.size < MINIMUM_ELEMENTS:
+        return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
+    if source.writer is not None:
+        return "what is padded is not in memory"
+    if dtype is DType.PRED or dtype.bits < 8 or not whole:
+        return f"there are no vectors of {dtype.value}"
+    fast = whole[-1]
+    others = [p for d, p in enumerate(node.attributes["padding"]) if d != fast]
+    here, size, made = node.attributes["padding"][fast], source.dims[fast], result.dims[fast]
+    if any(p.low or p.high or p.interior for p in others) or here.interior or min(here.low, here.high) < 0:
+        return "not only the ends of rows are padded"
+    if made > MAXIMUM_ROW_ELEMENTS:
+        return more(made, "elements of a row", MAXIMUM_ROW_ELEMENTS)
+    if size == 0 or source.shape.minor_to_major != result.shape.minor_to_major:
+        return "rows have no elements, or another order in memory"
+    full = made.bit_count() == size.bit_count() == 1 and facts.vector_bits < WIDE_BYTES * 8 and not dtype.is_complex
+    if full:
+        return f"rows of {size} and {made} elements fill vectors, of which LLVM makes some by itself"
+    lengths = (n * parts(dtype) for n in (size, here.low, made))
+    return Padding(source, filler, result.shape.size // made, *lengths)
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    found = padding_of(view.facts, subject.first)
+    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+
+
+def emit(e: Elemental, subject: Subject, padding: Padding, steps: Steps | None) -> None:
+    padding.emit(e, subject.first, steps)

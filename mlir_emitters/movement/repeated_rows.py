@@ -1,0 +1,140 @@
+"""Results that repeat a row: of a short array that is broadcast, of what is computed from an iota along it. A piece of
+such rows is computed once, on the stack, and copied.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mlir import ir
+
+from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
+from ..core.builder import Index, Loop, Unroll, Value
+from ..core.elements import ROUNDED, flatten, parts, raw_type
+from ..core.graph import Buffer, reachable
+from ..loops.elemental import Elemental
+from ..loops.form import Answer, Fits, fewer, more
+from ..loops.ranges import Steps, bounds
+from ..loops.view import Subject, View
+from ..numerics.elementwise import EMIT
+from .padded_rows import after, are_whole_rows, whole_dimensions
+
+PIECE_BYTES = 1 << 10  # bytes of a piece at least
+MAXIMUM_PIECE_BYTES = 1 << 14  # and at most: it stays in the nearest cache
+MAXIMUM_READ_ROW_BYTES = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
+MINIMUM_BYTES = 1 << 13  # bytes of a result
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A row of `length` elements along these dimensions, the slowest first, `rows` times; `piece` of them are kept."""
+
+    dimensions: tuple[int, ...]
+    length: int
+    rows: int
+    piece: int
+
+    def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
+        b, dtype = e.b, result.dtype
+        element, size, several = raw_type(b.types, dtype), dtype.component.bytes, parts(dtype)
+        length, count = self.length * several, self.length * several * self.piece
+        piece, target = b.alloca(element, count, LINE_BYTES), e.pointers[result.argument]
+        self._fill(e, result, piece)
+        if self.piece > 1:
+            with b.loop(length, count, 1) as loop:
+                before = b.load(b.pointer(piece, b.sub(loop.index, length), element), element, size)
+                b.store(before, b.pointer(piece, loop.index, element), size)
+        lower, upper = bounds(b, steps, self.rows)
+        stop = b.sub(upper, self.piece - 1)
+        vector = ir.VectorType.get([LINE_BYTES // size], element)
+        with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
+            start = b.mul(rows.index, length)
+            with b.loop(0, count, LINE_BYTES // size) as line:
+                value = b.load(b.pointer(piece, line.index, element), vector, size)
+                b.store(value, b.pointer(target, b.add(start, line.index), element), size)
+        rest = after(b, lower, stop, self.piece)
+        start = b.mul(rest, length)
+        with b.loop(0, b.mul(b.sub(upper, rest), length), 1) as last:
+            value = b.load(b.pointer(piece, last.index, element), element, size)
+            b.store(value, b.pointer(target, b.add(start, last.index), element), size)
+
+    def _fill(self, e: Elemental, result: Buffer, piece: Value) -> None:
+        """Compute a row at the beginning of the piece."""
+        b, several, element = e.b, parts(result.dtype), raw_type(e.b.types, result.dtype)
+        index: list[Index] = [0] * len(result.dims)
+        loops: list[Loop] = []
+        for d in self.dimensions:
+            loops.append(b.open_loop(0, result.dims[d]))
+            index[d] = loops[-1].index
+        at = b.mul(e.offset(result, tuple(index)), several)
+        for n, value in enumerate(flatten(e.value(result, tuple(index), raw=True))):
+            b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+
+def repetition_of(result: Buffer) -> Repetition | str:
+    """The repetition of short rows that a result is; why it is none."""
+    order = whole_dimensions(result)
+    if result.writer is None or not order:
+        return "it has one element, or is in memory"
+    if result.shape.bytes < MINIMUM_BYTES:
+        return fewer(result.shape.bytes, "bytes", MINIMUM_BYTES)
+    differs = _differs(result)
+    if not differs or order[0] in differs:
+        return "no row comes again along the slowest dimension" if differs else "all elements are equal"
+    inside = order[min(order.index(d) for d in differs) :]
+    length = math.prod(result.dims[d] for d in inside)
+    size = length * result.dtype.bytes
+    made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
+    if size > (most := MAXIMUM_PIECE_BYTES if made else MAXIMUM_READ_ROW_BYTES):
+        return more(size, "bytes of a row", most)
+    whole = LINE_BYTES // math.gcd(size, LINE_BYTES)
+    piece, rows = -(-max(1, PIECE_BYTES // size) // whole) * whole, result.shape.size // length
+    if piece * size > MAXIMUM_PIECE_BYTES:
+        return more(piece * size, "bytes of a piece of whole lines", MAXIMUM_PIECE_BYTES)
+    if rows < 2 * piece:
+        return fewer(rows, "rows", 2 * piece)
+    return Repetition(tuple(inside), length, rows, piece)
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    found = repetition_of(subject.first)
+    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+
+
+def emit(e: Elemental, subject: Subject, repetition: Repetition, steps: Steps | None) -> None:
+    repetition.emit(e, subject.first, steps)
+
+
+def _differs(result: Buffer) -> set[int]:
+    """The dimensions of a result along which its elements may differ."""
+    found: set[int] = set()
+    stack = [(result, tuple(range(len(result.dims))))]
+    seen = set(stack)
+    while stack:
+        buffer, roles = stack.pop()
+        node = buffer.writer
+        following: list[tuple[Buffer, tuple[int, ...]]] = []
+        if node is not None and node.opcode is Op.BROADCAST:
+            following = [(node.inputs[0], tuple(roles[d] for d in node.attributes.get("dimensions", ())))]
+        elif node is not None and _is_elementwise(buffer):
+            following = [(x, roles if x.dims else ()) for x in node.inputs]
+        elif node is not None and node.opcode is Op.IOTA:
+            d = node.attributes["iota_dimension"]
+            found.update([roles[d]] if buffer.dims[d] != 1 else [])
+        else:
+            found.update(role for role, size in zip(roles, buffer.dims, strict=True) if size != 1)
+        new = [item for item in following if item not in seen]
+        seen.update(new)
+        stack += new
+    return found
+
+
+def _is_elementwise(buffer: Buffer) -> bool:
+    node = buffer.writer
+    if node is None or not (node.opcode in EMIT or node.opcode in (Op.COPY, Op.SELECT)):
+        return False
+    return all(x.dims in ((), buffer.dims) for x in node.inputs)

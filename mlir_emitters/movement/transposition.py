@@ -1,0 +1,336 @@
+"""A pure transpose of elements that are one number: blocks go through vector registers, and whole cache lines are
+written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ...hlo.opcodes import Op
+from ...hlo.records import dataclass
+from ...planning.partition import Partition
+from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.elements import raw_type
+from ..core.facts import Facts
+from ..core.graph import Buffer
+from ..loops.elemental import Elemental
+from ..loops.form import Answer, Fits
+from ..loops.generic import emit_generic
+from ..loops.loops import MINIMUM_TILED_SIDE, Places, are_whole_tiles, crossing_dimension
+from ..loops.ranges import Steps, bounds, open_steps
+from ..loops.squares import LANE, square_turned, unpacked
+from ..loops.view import Subject, View
+from .regions import Box, over_boxes
+
+LINE = 64  # bytes of a cache line
+BAND_ROWS = 256  # rows of blocks that are finished before the next ones
+LINES = 8
+"""Lines of a row of the result that follow each other: rows a power of two apart share places of the caches. Of
+non-temporal stores, which leave the caches, it is one, and two of halves.
+"""
+STREAMED_BYTES = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
+OPEN_LINES = 8
+"""Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
+MINIMUM_SIDE, MAXIMUM_SIDE = 8, 16
+"""Of blocks; large ones spill."""
+MINIMUM_VECTOR_BYTES = 32
+"""Bytes of a side that is long enough in any case: by blocks of four, AVX2 takes half the time for 64-bit numbers."""
+MINIMUM_STREAMED_SIDE = 4
+"""Of blocks of results that are written with non-temporal stores, which are worth more."""
+BY_LANES = 2
+"""Bytes of elements up to which a block is as high as a lane has elements, and as wide as a vector: nothing crosses
+lanes then, and 512 bits are a whole line. In rows that are shorter than a lane, blocks are half as high and wide.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What goes through registers at once. line: the width of as many as write whole lines, one behind the other."""
+
+    height: int
+    width: int
+    line: int
+
+
+def block_for(size: int, width: int, vector_bits: int, least: int) -> Block | None:
+    """The block of a result with rows of `width` elements of `size` bytes; None if it is lower than `least`."""
+    if size <= BY_LANES:
+        height = side = LANE // size if width >= LANE // size else MINIMUM_SIDE
+        while 2 * side <= min(width, vector_bits // (8 * size)):
+            side *= 2
+    else:
+        height = side = min(MAXIMUM_SIDE, vector_bits // (8 * size))
+    whole = max(LINE // size, side)
+    return Block(height, side, whole if width >= whole else side) if height >= least else None
+
+
+def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
+    """The array that a single result is a pure transpose of."""
+    if len(group) != 1 or group[0].dtype.is_complex:
+        return None
+    buffer, places = group[0], tuple(range(len(group[0].dims)))
+    while buffer.writer is not None:
+        if buffer.writer.opcode not in (Op.COPY, Op.TRANSPOSE):
+            return None
+        if buffer.writer.opcode is Op.TRANSPOSE:
+            moved = [0] * len(places)
+            for place, d in zip(places, buffer.writer.attributes["dimensions"], strict=True):
+                moved[d] = place
+            places = tuple(moved)
+        buffer = buffer.writer.inputs[0]
+    return buffer, places
+
+
+def _block_of(facts: Facts, result: Buffer, crossing: tuple[int, int]) -> Block | None:
+    """The block that fits into the two dimensions: of short ones that of half as long vectors."""
+    (slow, fast), dims, bits = crossing, result.dims, facts.vector_bits
+    untiled = min(dims[slow], dims[fast]) < MINIMUM_TILED_SIDE  # what is no block is read across the order of memory
+    side = min(MINIMUM_SIDE, MINIMUM_VECTOR_BYTES // result.dtype.bytes)
+    least = MINIMUM_STREAMED_SIDE if untiled or result.shape.bytes >= STREAMED_BYTES else side
+    fitting = (block_for(result.dtype.bytes, dims[fast], n, least) for n in (bits, bits // 2))
+    return next((x for x in fitting if x is not None and dims[slow] >= x.height and dims[fast] >= x.width), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A transposition of `source` in blocks. sides: the dimensions of the result that they lie along, the slower first;
+    strides: of the source, along the result's dimensions; ends: of whole blocks along the sides.
+
+    inside: the dimension along which rows follow each other, if a block is as wide as a row; shifted: the last blocks
+    lie further back, over those before them; aligned: whole lines are written; streams: stores are non-temporal.
+    """
+
+    source: Buffer
+    block: Block
+    sides: tuple[int, int]
+    strides: tuple[int, ...]
+    ends: tuple[int, int]
+    inside: int | None
+    shifted: bool
+    aligned: bool
+    streams: bool
+
+
+def fits(view: View, subject: Subject) -> Answer:
+    group = subject.results
+    bare, sides = pure_transposition(group), crossing_dimension(group, MINIMUM_SIDE)
+    if bare is None:
+        return "it is no transposition of one array"
+    if sides is None:
+        return f"both sides are not at least {MINIMUM_SIDE} elements"
+    block = _block_of(view.facts, group[0], sides)
+    if block is None:
+        return f"a block of {view.facts.vector_bits} bits is larger than the sides, or too low"
+    if group[0].argument == bare[0].argument:
+        return "the array is transposed in place"
+    cut = view.partition is not None and not _are_whole(view.partition, sides, block)
+    if cut and (crossing := crossing_dimension(group)) and are_whole_tiles(group[0], crossing, view.partition):
+        return f"steps would cut blocks of {block.height} rows, but no tiles"
+    # By element on several threads it takes longer than in blocks on one.
+    return Fits(_blocks_of(view, group[0], *bare, sides, block), not cut)
+
+
+def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bool:
+    """Whether steps number no side of the blocks, or whole blocks along the slow one."""
+    if not set(partition.dimensions) & set(sides):
+        return True
+    return partition.dimensions == sides[:1] and partition.least % block.height == 0
+
+
+def _blocks_of(
+    view: View, result: Buffer, source: Buffer, places: Places, sides: tuple[int, int], block: Block
+) -> Blocks:
+    dims, size, (slow, fast) = result.dims, result.dtype.bytes, sides
+    apart = view.numbered != sides[:1]
+    ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
+    strides = [0] * len(dims)
+    for d, place in enumerate(places):
+        if place is not None:
+            strides[place] = source.strides[d]
+    inside = _follows_row(result, sides, block, view.numbered) if apart else None
+    shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND_ROWS and ends != (dims[slow], dims[fast])
+    aligned = (
+        not shifted
+        and block.line * size == LINE
+        and result.alignment >= LINE
+        and all(s % block.line == 0 for d, s in enumerate(result.strides) if d != fast)
+    )
+    few = block.width == block.line or block.height <= OPEN_LINES
+    streams = aligned and result.shape.bytes >= STREAMED_BYTES and few
+    return Blocks(source, block, sides, tuple(strides), ends, inside, shifted, aligned, streams)
+
+
+def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:
+    """Transpose blocks through registers, and what they leave over element by element."""
+    b, result, block, (slow, fast) = e.b, subject.first, blocks.block, blocks.sides
+    if blocks.inside is not None:
+        loops, offset_from, offset_to = _row_loops(b, result, blocks, blocks.inside, steps)
+    elif blocks.shifted:
+        loops, offset_from, offset_to = _shifted_loops(b, result, blocks, steps)
+    else:
+        loops, offset_from, offset_to = _block_loops(b, result, blocks, steps)
+    rows = _load_rows(e, blocks.source, offset_from, blocks.strides[fast], block)
+    if result.dtype.bytes <= BY_LANES:
+        turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
+    else:
+        turned = square_turned(b, rows, result.dtype.bytes)
+    _store_rows(e, result, turned, offset_to, result.strides[slow], blocks.aligned, blocks.streams)
+    for loop in reversed(loops):
+        b.close_loop(loop)
+    rest = [] if blocks.shifted else _rest(result.dims, blocks.sides, blocks.ends)
+    over_boxes(b, result, rest, lambda index: emit_generic(e, [result], index, Unroll.SCALAR), steps)
+
+
+def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int]) -> list[Box]:
+    """What lies behind the last blocks: of the rows of blocks, and the rows below them."""
+    slow, fast = crossing
+    beside, below = [(0, n) for n in dims], [(0, n) for n in dims]
+    beside[slow], beside[fast] = (0, ends[0]), (ends[1], dims[fast])
+    below[slow] = ends[0], dims[slow]
+    return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
+
+
+def _follows_row(result: Buffer, crossing: tuple[int, int], block: Block, numbered: Sequence[int]) -> int | None:
+    """The dimension along which rows follow each other, if a block is as wide as a row and rows above each other are
+    whole blocks.
+    """
+    (slow, fast), dims = crossing, result.dims
+    if dims[fast] != block.width or block.width * result.dtype.bytes > LINE or dims[slow] % block.height:
+        return None
+    others = (d for d in range(len(dims)) if d not in crossing and d not in numbered and dims[d] != 1)
+    return next((d for d in others if result.strides[d] == dims[fast]), None)
+
+
+def _row_loops(
+    b: Builder, result: Buffer, blocks: Blocks, inside: int, steps: Steps | None
+) -> tuple[list[Loop], Index, Index]:
+    """As `_block_loops`, of rows that are narrower than a line: those that complete it come next, before further blocks
+    along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
+    """
+    sides, strides = blocks.sides, blocks.strides
+    loops, offsets = _outer_loops(b, result, strides, (*sides, inside), steps)
+    for d, step in ((sides[0], blocks.block.height), (inside, 1)):
+        loops.append(b.open_loop(0, result.dims[d], step))
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
+    return loops, offsets[0], offsets[1]
+
+
+def _outer_loops(
+    b: Builder, result: Buffer, strides: Sequence[int], inner: Sequence[int], steps: Steps | None
+) -> tuple[list[Loop], list[Index]]:
+    """Open loops over the dimensions other than the inner ones, among them the sides of a block; first those that steps
+    number. Also returns the offsets in source and result.
+    """
+    loops: list[Loop] = []
+    places: dict[int, Index] = {}
+    if steps is not None and set(steps.dimensions).isdisjoint(inner):
+        loop, found = open_steps(b, steps, [result.dims[d] for d in steps.dimensions])
+        loops.append(loop)
+        places.update(zip(steps.dimensions, found, strict=True))
+    for d in reversed(result.shape.minor_to_major):
+        if d not in inner and d not in places and result.dims[d] != 1:
+            loops.append(b.open_loop(0, result.dims[d], 1))
+            places[d] = loops[-1].index
+    offsets: list[Index] = [0, 0]
+    for d, place in places.items():
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(place, stride))
+    return loops, offsets
+
+
+def _shifted_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
+    """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
+    (slow, fast), block, strides = blocks.sides, blocks.block, blocks.strides
+    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
+    for d in (fast, slow):
+        size, side = result.dims[d], block.height if d == slow else block.width
+        loops.append(b.open_loop(0, size, side))
+        at: Index = loops[-1].index
+        if size % side:
+            at = b.binary("minsi", loops[-1].index, size - side)
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(at, stride))
+    return loops, offsets[0], offsets[1]
+
+
+def _block_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
+    """Open loops over all blocks. Also returns the offsets of the current one in source and result."""
+    (slow, fast), block, strides, ends = blocks.sides, blocks.block, blocks.strides, blocks.ends
+    dims = result.dims
+    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
+
+    def open_loop(d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
+        loops.append(b.open_loop(lower, upper, step, unroll=unroll))
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
+        return loops[-1].index
+
+    sided = steps if steps is not None and steps.dimensions == (slow,) else None
+    lower, upper = bounds(b, sided, dims[slow])
+    if ends[0] < dims[slow]:
+        upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
+    band = min(BAND_ROWS, ends[0])
+    whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
+    start = open_loop(slow, lower, upper, band)
+    lines = block.line // block.width if blocks.streams else LINES
+    piece = block.line * math.gcd(ends[1] // block.line, lines)
+    open_loop(fast, 0, ends[1], piece)
+    height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
+    deep = _depth(result, block, blocks.streams)
+    if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
+        deep = block.height
+    open_loop(slow, 0, height, deep)
+    if deep > block.height:
+        open_loop(fast, 0, piece, block.line, Unroll.NONE)
+        open_loop(slow, 0, deep, block.height, Unroll.NONE)
+        piece = block.line
+    if piece > block.width:
+        open_loop(fast, 0, piece, block.width, Unroll.NONE)
+    return loops, offsets[0], offsets[1]
+
+
+def _depth(result: Buffer, block: Block, streams: bool) -> int:
+    """Rows of the result whose blocks follow each other: they read the same lines of the source, then near."""
+    if streams and block.width < block.line:
+        return block.height
+    size = result.dtype.bytes
+    return math.lcm(block.height, (LINE if streams or size > BY_LANES else LINE // 2) // size)
+
+
+def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:
+    """The block in the source: as many rows as it is wide in the result, `stride` elements apart."""
+    b, element = e.b, raw_type(e.b.types, source.dtype)
+    row = ir.VectorType.get([block.height], element)
+    places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(block.width)]
+    return [b.load(place, row, source.dtype.bytes) for place in places]
+
+
+def _stacked(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
+    """Vectors of several lanes: row k, row k + lane, and so on, for each k < lane."""
+    parts = [list(rows[first : first + lane]) for first in range(0, len(rows), lane)]
+    while len(parts) > 1:
+        joined = zip(parts[::2], parts[1::2], strict=True)
+        parts = [[_joined(b, low, high) for low, high in zip(*pair, strict=True)] for pair in joined]
+    return parts[0]
+
+
+def _joined(b: Builder, low: Value, high: Value) -> Value:
+    old = ir.VectorType(low.type)
+    mask = ir.DenseI64ArrayAttr.get(list(range(2 * old.shape[0])))
+    type = ir.VectorType.get([2 * old.shape[0]], old.element_type)
+    return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
+
+
+def _store_rows(
+    e: Elemental, result: Buffer, rows: Sequence[Value], offset: Index, stride: int, aligned: bool, streams: bool
+) -> None:
+    """Store vectors to the result, `stride` elements apart."""
+    b, element = e.b, raw_type(e.b.types, result.dtype)
+    whole = ir.VectorType(rows[0].type).shape[0] * result.dtype.bytes
+    for k, row in enumerate(rows):
+        place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
+        b.store(row, place, whole if aligned else result.dtype.bytes, streams)

@@ -1,0 +1,96 @@
+"""Maxima, minima, and, or along memory, in vectors to the last element: the vector at a row's end begins within the one
+before it, for what counts twice changes nothing. As scalars, a few last elements take longer than all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...hlo.opclasses import EXPENSIVE
+from ...hlo.opcodes import Op
+from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.elements import ROUNDED
+from ..core.facts import Facts
+from ..core.graph import Buffer, Node, reachable
+from ..loops.linear import is_linear
+from .extremum import extremum_of
+
+WIDEST = 64  # bytes of a vector of the values that are compared, on no processor in particular
+SHORTEST = 16  # elements of a row from which on LLVM makes vectors of it
+FETCHED = range(128, 257)  # elements of a row that is fetched ahead: lanes do it for longer ones
+ABREAST = 16  # vectors of one loop; of more, most are in a loop over the row
+OPERATIONS = 4  # per element at most, of which each vector has code of its own
+
+
+def lanes_of(facts: Facts, node: Node, sizes: Sequence[int], joins: bool, fetches: bool) -> int | None:
+    """The lanes of the vectors of a reduction's rows, if it gains by them. sizes: of its loops along memory; joins:
+    whether they are fewer than its dimensions; fetches: whether what lies ahead is fetched.
+    """
+    operand, size = node.inputs[0], sizes[-1]
+    dtype = operand.dtype
+    if size < SHORTEST or facts.by_element or dtype.is_complex or not (_counts_twice(node) and _is_cheap(operand)):
+        return None
+    lanes = WIDEST // (4 if dtype in ROUNDED else dtype.bytes)
+    lanes = min(lanes, 1 << (size.bit_length() - 1))
+    return lanes if size % lanes or len(sizes) > 1 or fetches or (joins and not dtype.is_float) else None
+
+
+def _counts_twice(node: Node) -> bool:
+    """Whether an element may be combined more than once: of a maximum, a minimum, and, or of both parameters."""
+    body = node.bodies[0]
+    writer = body.outputs[0].writer
+    if len(node.outputs) > 1 or writer is None or {*writer.inputs} != {*body.parameters}:
+        return False
+    return extremum_of(node) is not None or writer.opcode in (Op.AND, Op.OR)
+
+
+def _is_cheap(operand: Buffer) -> bool:
+    made = list(reachable([operand]))
+    if len(made) > OPERATIONS or any(node.opcode in EXPENSIVE for node in made):
+        return False
+    return not made or is_linear([operand])
+
+
+def reduce_tails(
+    b: Builder,
+    sizes: Sequence[int],
+    lanes: int,
+    first: Sequence[Value],
+    advance: Callable[[Sequence[Index], Sequence[Value]], list[Value]],
+    merge: Callable[[Sequence[Value], Sequence[Value]], list[Value]],
+    ahead: Callable[[Sequence[Index], int], None] | None = None,
+) -> list[Value]:
+    """The carried values after all elements. Every row begins with the first ones, so that none waits for another.
+
+    advance: the carried values after the element at a place; merge: those of two rows; ahead: fetches what lies
+    ahead of elements, from their place and number.
+    """
+    *outer, size = sizes
+    loops: list[Loop] = []
+    carried = list(first)
+    for length in outer:
+        loops.append(b.open_loop(0, length, 1, carried, Unroll.SHORT))
+        carried = list(loops[-1].carried)
+    prefix = [loop.index for loop in loops]
+    found, whole, last = list(first), size - size % lanes, size - lanes
+    starts = [*range(0, last, lanes), last]
+    if ahead is not None:
+        ahead([*prefix, 0], size)
+    if len(starts) > ABREAST:
+        with b.loop(0, whole, 1, found, Unroll.ANY) as row:
+            row.next = advance([*prefix, row.index], row.carried)
+        found, starts = list(row.values), [last] if whole < size else []
+    if starts:
+        with b.loop(0, lanes, 1, found, Unroll.VECTORIZED) as lane:
+            values = list(lane.carried)
+            for start in starts:
+                values = advance([*prefix, b.add(lane.index, start)], values)
+            lane.next = values
+        found = list(lane.values)
+    if loops:
+        found = merge(carried, found)
+    for loop in reversed(loops):
+        loop.next = found
+        b.close_loop(loop)
+        found = list(loop.values)
+    return found

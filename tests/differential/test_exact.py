@@ -1,0 +1,255 @@
+"""Kernels over a finite field: corpora are equal, and faults show, each with who has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ...differential.exact.check import Row, Status, check_kernel, check_module, compared, kernels_of
+from ...differential.exact.corpus import check_files, modules_in
+from ...differential.exact.draw import draws, float_types, format_of
+from ...differential.exact.integers import Integers
+from ...differential.exact.program import check_program
+from ...differential.planted.fault import planted
+from ...differential.planted.table import FAULTS
+from ...formats.text.parser import parse_module
+from ...hlo.dtypes import DType
+from ..support.corpus import sample
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+def rows_of(text: str) -> list[Row]:
+    return list(check_module(parse_module(text)))
+
+
+def module(body: str, regions: str = "") -> str:
+    return f"HloModule m\n\n{regions}ENTRY e {{\n{body}\n}}\n"
+
+
+ADD = "add {{ a = {0}[] parameter(0)\n b = {0}[] parameter(1)\n ROOT r = {0}[] add(a, b) }}\n"
+TEXTS = {
+    "a long sum": module(
+        "p = f32[3,1000] parameter(0)\n z = f32[] parameter(1)\n"
+        "ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=add",
+        ADD.format("f32"),
+    ),
+    "a product of bf16": module(
+        "p = bf16[17,33] parameter(0)\n q = bf16[33,9] parameter(1)\n"
+        "ROOT r = f32[17,9] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    ),
+    "a product of f16 and bf16": module(
+        "p = f16[5,7] parameter(0)\n q = bf16[5,7] parameter(1)\n a = f32[5,7] convert(p)\n b = f32[5,7] convert(q)\n"
+        "c = f32[5,7] multiply(a, b)\n ROOT r = bf16[5,7] convert(c)"
+    ),
+    "f8": module(
+        "p = f8e4m3fn[40] parameter(0)\n q = f8e4m3fn[40] parameter(1)\n ROOT r = f8e4m3fn[40] multiply(p, q)"
+    ),
+    "a convolution": module(
+        "p = f32[1,9,9,3] parameter(0)\n k = f32[3,3,3,5] parameter(1)\n"
+        "ROOT r = f32[1,5,5,5] convolution(p, k), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+    ),
+    "functions": module(
+        "p = f32[33] parameter(0)\n a = f32[33] exponential(p)\n b = f32[33] logistic(a)\n c = f32[33] tanh(b)\n"
+        "d = s32[33] convert(c)\n ROOT r = f32[33] convert(d)"
+    ),
+    "complex": module(
+        "p = c64[12] parameter(0)\n q = c64[12] parameter(1)\n a = c64[12] multiply(p, q)\n b = c64[12] divide(a, p)\n"
+        "c = f32[12] abs(b)\n d = c64[12] log(b)\n e = f32[12] real(d)\n ROOT r = f32[12] add(c, e)"
+    ),
+    "constants of a table": module(
+        "p = f32[4] parameter(0)\n c = f32[4] constant({0.1, -2, 3e10, inf})\n a = f32[4] multiply(p, c)\n"
+        "ROOT r = f32[4] add(a, c)"
+    ),
+    "nothing but constants": module(
+        "i = f32[7] iota(), iota_dimension=0\n c = f32[] constant(0.14)\n b = f32[7] broadcast(c), dimensions={}\n"
+        "a = f32[7] multiply(i, b)\n d = f32[1] constant({5})\n ROOT r = f32[8] concatenate(a, d), dimensions={0}"
+    ),
+    "one argument twice": module("p = f32[5] parameter(0)\n ROOT r = f32[5] multiply(p, p)"),
+    "an integer quotient": module(
+        "p = s32[40] parameter(0)\n q = s32[40] parameter(1)\n a = s32[40] divide(p, q)\n b = s32[40] remainder(p, q)\n"
+        "ROOT r = s32[40] add(a, b)"
+    ),
+    "scatter": module(
+        "p = f32[6] parameter(0)\n i = s32[4,1] parameter(1)\n u = f32[4] parameter(2)\n"
+        "ROOT r = f32[6] scatter(p, i, u), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add",
+        ADD.format("f32"),
+    ),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_kernels_are_equal(text: str) -> None:
+    rows = rows_of(text)
+    assert rows and all(r.status is Status.EQUAL and r.draws >= 3 for r in rows), rows
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_corpus_has_no_false_alarm(part: int) -> None:
+    found = list(check_files(modules_in(CORPUS)[part::12], CORPUS))
+    assert [f for f in found if f.row.status is Status.DIFFER] == []
+    assert [f for f in found if f.row.status is Status.NOT_RUN and not f.row.is_library and f.row.kernel] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["legacy-subtract-swapped", "mlir-reverse-off-by-one", "mlir-reduce-swaps-accumulator", "mlir-f16-not-rounded"],
+)
+def test_a_planted_fault_is_blamed(name: str) -> None:
+    fault = FAULTS[name]
+    assert all(r.status is Status.EQUAL for r in rows_of(fault.text))
+    with planted(fault):
+        wrong = [r for r in rows_of(fault.text) if r.status is Status.DIFFER]
+    assert wrong and all(r.blamed == fault.blamed for r in wrong)
+    assert "at [" in wrong[0].reason
+
+
+ROWS_OF_PADDING = module(
+    "p = f32[10,10] parameter(0)\n c = f32[] constant(0)\n"
+    "ROOT r = f32[12,10] reduce-window(p, c), window={size=1x10 pad=1_1x9_0}, to_apply=add",
+    ADD.format("f32"),
+)
+
+
+def test_an_idea_that_both_stacks_share_is_seen() -> None:
+    """A row of a pool that consists of padding: both stacks once copied what was in its place before."""
+    (row,) = rows_of(ROWS_OF_PADDING)
+    assert row.status is Status.EQUAL
+    with planted(FAULTS["legacy-pool-row-of-padding"]), planted(FAULTS["mlir-pool-row-of-padding"]):
+        (row,) = rows_of(ROWS_OF_PADDING)
+    assert row.status is Status.DIFFER and "hlo" in row.blamed
+
+
+UNWRITTEN = FAULTS["legacy-last-column-unwritten"]
+
+
+LOOP = """HloModule m
+
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1
+  y = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  z = f32[4] multiply(x, y)
+  ROOT r = (s32[], f32[4], f32[4]) tuple(j, y, z)
+}
+condition {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({trips})
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[4], f32[4]) tuple(zero, p, q)
+  w = (s32[], f32[4], f32[4]) while(t), condition=condition, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=2
+}
+"""
+
+
+def test_a_program_runs_its_loops_in_its_buffers() -> None:
+    row = check_program(parse_module(LOOP.replace("{trips}", "40")))
+    assert row.status is Status.EQUAL and row.draws == 3 and not row.reason
+    row = check_program(parse_module(LOOP.replace("{trips}", "4000")))
+    assert row.status is Status.NOT_RUN and "more than 300 trips" in row.reason
+
+
+def test_a_fault_of_the_plan_is_seen_in_a_program() -> None:
+    fault = FAULTS["plan-alias-of-a-transpose"]
+    assert check_program(parse_module(fault.text)).status is Status.EQUAL
+    with planted(fault):
+        row = check_program(parse_module(fault.text))
+    assert row.status is Status.DIFFER
+
+
+def test_a_pass_that_changes_a_program_is_named() -> None:
+    fault = FAULTS["pass-algebra-forgets-a-square"]
+    with planted(fault):
+        row = check_program(parse_module(fault.text))
+    assert row.status is Status.EQUAL and row.reason.startswith("algebra changes it")
+
+
+def test_unwritten_memory_is_no_result() -> None:
+    with planted(UNWRITTEN):
+        assert any(r.status is Status.DIFFER and "legacy" in r.blamed for r in rows_of(UNWRITTEN.text))
+
+
+def test_a_split_kernel_runs_range_by_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ...differential.exact import run
+
+    text = module(
+        "p = f32[1000,1000] parameter(0)\n q = f32[1000,1000] parameter(1)\n ROOT r = f32[1000,1000] multiply(p, q)"
+    )
+    (request,) = kernels_of(parse_module(text))
+    assert request.partition is not None and len(run._ranges(request)) == 2
+    assert check_kernel(request).status is Status.EQUAL
+    ranges = run._ranges
+    monkeypatch.setattr(run, "_ranges", lambda r: ranges(r)[1:])
+    assert check_kernel(request).status is Status.DIFFER
+
+
+def test_a_library_call_does_not_run() -> None:
+    (row,) = rows_of(module("p = c64[8] parameter(0)\n ROOT r = c64[8] fft(p), fft_type=FFT, fft_length={8}"))
+    assert row.status is Status.NOT_RUN and row.is_library
+
+
+@pytest.mark.parametrize(
+    ("types", "prime"),
+    [
+        ([], 4261412863),
+        ([DType.F64, DType.F32], 4261412863),
+        ([DType.BF16, DType.F32], 65011),
+        ([DType.F16], 61441),
+        ([DType.F16, DType.BF16], 7681),
+        ([DType.F8E4M3FN, DType.F32], 223),
+    ],
+)
+def test_the_field_fits_the_narrowest_type(types: list[DType], prime: int) -> None:
+    lowest, mantissa, found = format_of(types)
+    assert found == prime
+    above, fraction = divmod((found - 1) // 2 - 1, 1 << mantissa)
+    largest = np.ldexp(1 + fraction / (1 << mantissa), lowest + above)
+    for dtype in types:
+        assert float(np.float64(largest).astype(dtype.numpy)) == largest
+
+
+def test_draws_are_generic_crowded_and_more_for_narrow_types() -> None:
+    text = "p = {0}[9] parameter(0)\n ROOT r = {0}[9] negate(p)"
+    kernels = [kernels_of(parse_module(module(text.format(t))))[0] for t in ("f32", "bf16")]
+    wide, narrow = (list(draws(k.instruction)) for k in kernels)
+    assert len(wide) == 3 and len(narrow) == 4
+    assert [d.crowded for d in wide] == [False, False, True]
+    assert {d.integers for d in wide} == set(Integers)
+    small, middle = wide[0].field.twist, wide[1].field.twist
+    assert small << 20 < wide[0].field.half < middle << 3
+    inputs = wide[2].inputs(parse_module(module("p = f32[500] parameter(0)\n ROOT r = f32[500] negate(p)")))
+    assert len(np.unique(inputs[0])) <= 5
+
+
+def test_float_types_are_found_within_regions() -> None:
+    (request,) = kernels_of(parse_module(TEXTS["a product of f16 and bf16"]))
+    assert float_types(request.instruction) == {DType.F16, DType.BF16, DType.F32}
+
+
+def test_the_sentence_names_who_differs() -> None:
+    elements = next(iter(draws(kernels_of(parse_module(TEXTS["functions"]))[0].instruction))).elements
+    a, b, c = (np.array([1, n, 3], np.int32) for n in range(3))
+    assert compared({"legacy": [a], "mlir": [a], "hlo": [a]}, elements) is None
+    for wrong, results in (("legacy", (b, a, a)), ("mlir", (a, b, a)), ("hlo", (a, a, b))):
+        found = compared(dict(zip(("legacy", "mlir", "hlo"), ([r] for r in results), strict=True)), elements)
+        assert found is not None and found[0] == (wrong,) and "1 of 3 elements; result 0 at [1]" in found[1]
+    found = compared({"legacy": [a], "mlir": [b], "hlo": [c]}, elements)
+    assert found is not None and len(found[0]) == 3 and "all three differ" in found[1]
+
+
+@pytest.mark.parametrize("file", sample("op_cases/*.hlo", 12), ids=lambda f: f.stem)
+def test_a_sample_of_the_shared_corpus(file: Path) -> None:
+    assert [f for f in check_files([file], file) if f.row.status is Status.DIFFER] == []
