@@ -13,11 +13,12 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from .dependencies import ROOT, Checkout
-from .selection import names, whole_checkout
+from .selection import PATTERN, names, parts_of, whole_checkout
 
 FILE = "tests/rooms_of.bzl"
 COMMAND = ".venv/bin/python3 -m testbed.tools.rooms_of"
@@ -25,13 +26,13 @@ GROUP_FILES = 6
 """Most files of a group: a failure names its test, but all of them run again."""
 
 DATA = {
-    "corpus": "tests/corpus/-.hlo",
-    "golden": "tests/golden/-.hlo",
-    "thunks_golden": "tests/thunks/golden/-.tbx",
-    "examples": "examples/-.cc",
+    "corpus": "tests/corpus",
+    "golden": "tests/golden",
+    "thunks_golden": "tests/thunks/golden",
+    "examples": "examples",
 }
-"""Target of files that are not Python → such a file. A test needs the target if it, or what it needs of tests/, names
-the file or a folder above it, or stands beside it.
+"""Target → the folder whose files that are not Python it holds. A test needs the target if it, or what it needs of
+tests/, names one of the files or a folder above it, or if it needs a Python file of the folder.
 """
 
 SMALL = frozenset({"tools/__init__.py", "tools/python/__init__.py", "tools/python/pytest_names.py"})
@@ -74,14 +75,33 @@ def _group(checkout: Checkout, files: Sequence[str], rooms: tuple[str, ...]) -> 
     needed = frozenset[str]().union(*(checkout.closure(f"tests/{file}") for file in files))
     inside = {f for f in needed if f.startswith("tests/")}
     support = {f.removeprefix("tests/") for f in inside} - {*files}
-    strings = [text for f in inside for text in checkout.strings(f)]
-    beside = {str(Path(f).parent) for f in needed}
-    data = tuple(name for name, file in DATA.items() if names(strings, file) or str(Path(file).parent) in beside)
+    strings = {text for f in inside for text in checkout.strings(f)}
+    data = tuple(
+        name
+        for name, folder in DATA.items()
+        if any(f.startswith(folder + "/") for f in needed) or _names_one(strings, files_in(checkout.root / folder))
+    )
     if any(f.startswith("tools/") for f in needed - SMALL):
         data += ("tools",)
     target = files[0].removesuffix(".py").replace("/", "_")
     name = target if len(files) == 1 else f"{target}_and_{len(files) - 1}"
     return Group(name, tuple(files), rooms, tuple(sorted(support)), data)
+
+
+@cache
+def files_in(folder: Path) -> tuple[frozenset[tuple[str, ...]], tuple[str, ...]]:
+    """The ways to name a file of a folder that is not Python, as parts; the files' paths, below the folder."""
+    above = folder.name if folder.parent.name != "thunks" else f"thunks/{folder.name}"
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix not in (".py", ".pyc"))
+    files = tuple(f"{above}/{path.relative_to(folder).as_posix()}" for path in found if path.name != "BUILD")
+    parts = [tuple(file.split("/")) for file in files]
+    return frozenset(p[i:j] for p in parts for i in range(len(p)) for j in range(i + 1, len(p) + 1)), files
+
+
+def _names_one(strings: Iterable[str], folder: tuple[frozenset[tuple[str, ...]], tuple[str, ...]]) -> bool:
+    plain, files = folder
+    patterns = [text for text in strings if PATTERN.fullmatch(text)]
+    return any(parts_of(text) in plain for text in strings) or any(names(patterns, file) for file in files)
 
 
 def room_names(checkout: Checkout) -> frozenset[str]:

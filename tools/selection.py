@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -83,14 +84,29 @@ def _reads_sources(checkout: Checkout, test: str) -> bool:
 
 
 def names(strings: Iterable[str], file: str) -> bool:
-    """Whether a string is a file's name, a path that ends so, or a folder above it, by path or name."""
+    """Whether a string is a file's name, a part of its path, or a pattern (`*.hlo`) of one."""
     parts = PurePosixPath(file).parts
     for text in strings:
         # A Path is made of parts: `ROOT / "tests/corpus" / name`.
-        wanted = tuple(part for part in text.split("/") if part not in ("", ".", ".."))
-        if wanted and any(parts[i : i + len(wanted)] == wanted for i in range(len(parts))):
+        wanted = parts_of(text)
+        if not PATTERN.fullmatch(text):
+            found = any(parts[i : i + len(wanted)] == wanted for i in range(len(parts)))
+        else:
+            windows = (parts[i : i + len(wanted)] for i in range(len(parts) - len(wanted) + 1))
+            found = any(all(map(fnmatchcase, window, wanted)) for window in windows)
+        if wanted and found:
             return True
     return False
+
+
+PATTERN = re.compile(r"(?=.*\*)([\w.-]+/|\*{1,2}/)*(\*\.\w[\w.]*|\*|[\w.-]+)")
+"""Paths with wildcards: `*.hlo`, `modules/*/io.npz`, `**/*.md`."""
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """The parts of a path or pattern; of one with `**`, those behind it. None where each is a wildcard."""
+    parts = tuple(part for part in text.rpartition("**")[2].split("/") if part not in ("", ".", ".."))
+    return parts if any(part.strip("*") for part in parts) else ()
 
 
 # -- by forms ---------------------------------------------------------------------------------------------------------

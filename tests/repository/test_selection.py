@@ -107,6 +107,7 @@ def test_a_group_has_the_rooms_and_files_that_its_tests_need():
     assert {*selection.STACKS, "backends", "migration"} <= {*groups["conformance/test_rows.py"].rooms}
     assert groups["thunks/test_golden.py"].files == ("thunks/test_golden.py",)
     assert {"thunks_golden"} <= {*groups["thunks/test_golden.py"].data}
+    assert {"golden"} <= {*groups["lhlo/test_program.py"].data} & {*groups["mlir_emitters/test_emission.py"].data}
     assert "tools" in groups["repository/test_run_tests.py"].data and "tools" not in groups["hlo/test_trees.py"].data
     assert max(len(group.files) for group in groups.values()) <= rooms_of.GROUP_FILES
 
@@ -165,11 +166,13 @@ def test_packages_around_a_module_and_the_set_up_of_tests_are_needed(tmp_path):
         ("thunks/golden", "tests/thunks/golden/a.tbx"),
         ("a.tbx", "tests/thunks/golden/a.tbx"),
         ("../golden/", "tests/thunks/golden/a.tbx"),
+        ("*.tbx", "tests/thunks/golden/a.tbx"),
+        ("golden/*/b.hlo", "tests/golden/a/b.hlo"),
     ],
 )
 def test_a_string_names_a_file_or_a_folder_above_it(text, file):
     assert selection.names([text], file)
-    assert not selection.names([text + "x", "", "/", "."], file)
+    assert not selection.names([text.replace("g", "-").replace(".t", "-"), "", "/", ".", "*", "**"], file)
 
 
 # -- forms ------------------------------------------------------------------------------------------------------------
