@@ -27,7 +27,7 @@ from ...migration.parity import Parity
 from ...migration.units import CLASSES, UNITS
 from ..support import planted_gate as faults
 from ..support.ledgers import GOOD, ledger_file
-from .test_toggles_gate import QUICK
+from ..support.planted_gate import QUICK
 
 STACKS = ("legacy", "mlir")
 FEW = Orders(drawn=24)

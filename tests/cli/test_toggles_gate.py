@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from ...benchmarks.rounds import Settings
 from ...benchmarks.suite import machine
 from ...cli import toggles_gate
 from ...cli.main import main
@@ -27,9 +26,9 @@ from ...migration.parity import Parity
 from ...migration.units import row_names
 from ..support import planted
 from ..support.ledgers import DAY, GOOD, ledger_file
+from ..support.planted_gate import QUICK
 
 WIDE = Parity(cases=6, mean=3, each=5, compile=3, memory=3)
-QUICK = Settings(width=0.2, seconds=0.3, sample=1e-3, rounds=4, compiles=1)
 ROW = "reduce.float"
 
 

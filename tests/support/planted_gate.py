@@ -10,7 +10,11 @@ from dataclasses import replace
 from functools import partial
 
 from ... import mlir_emitters
+from ...benchmarks.rounds import Settings
 from ...hlo.opcodes import Op
+
+QUICK = Settings(width=0.2, seconds=0.3, sample=1e-3, rounds=4, compiles=1)
+"""A race that takes a second and decides little."""
 
 USUAL_EMIT = mlir_emitters.emit
 
