@@ -21,11 +21,17 @@ from .values import TAME, Value, continuous, summed_known
 IDIOM_PERCENT = 20
 """Programs that begin with one."""
 
+TURNED_PERCENT = 30
+"""Idioms whose ops have drawn layouts; of the others only parameters have."""
+
 D = DType
 ROW_TYPES = (D.F32, D.F32, D.BF16, D.F16)
 
 LIMITED_ELEMENTS = (1 << 12, 1 << 14, 20_000)
 """Elements of an array from which on forms fit."""
+
+JOINED_ELEMENTS = (20_000, 1 << 14, 24_000)
+"""The same of arrays with regions; and enough of them."""
 
 TAME_KINDS = ("moderate", "small integers", "halves", "spread")
 
@@ -44,9 +50,9 @@ def size(draw: Source, least: int, most: int) -> int:
     return draw.choice([n for n in near(FORM_LIMITS) if least <= n <= most])
 
 
-def elements(draw: Source, row: int) -> int:
+def elements(draw: Source, row: int, among: tuple[int, ...] = LIMITED_ELEMENTS) -> int:
     """Rows that have about as many elements as a limit."""
-    return draw.choice(near((draw.choice(LIMITED_ELEMENTS) // row,)))
+    return draw.choice(near((-(-draw.choice(among) // row),)))
 
 
 def _type(body: Body, among: tuple[DType, ...]) -> DType:
@@ -72,8 +78,9 @@ def _fold(body: Body, v: Value, fold: Op, axis: int) -> Value:
 def softmax(body: Body) -> None:
     """Of many short rows or few long ones; sometimes with its logarithm's sum, or without the last division."""
     draw = body.source
-    short, dtype = not draw.chance(40), _type(body, ROW_TYPES)
-    rows, length = (draw.choice(BATCHES), size(draw, 3, 65)) if short else (draw.integer(1, 3), size(draw, 100, 2049))
+    short = not draw.chance(50)
+    dtype = _type(body, ROW_TYPES if short else (D.F32,) * 4 + ROW_TYPES)
+    rows, length = (draw.choice(BATCHES), size(draw, 3, 65)) if short else (draw.integer(1, 3), size(draw, 200, 2049))
     v = _tame(body, dtype, (rows, length))
 
     def along(x: Value) -> Value:
@@ -96,7 +103,7 @@ def alone(body: Body) -> None:
 def columns(body: Body) -> None:
     """Rows of a few columns that are added up, several of such runs."""
     draw = body.source
-    dtype, count = _type(body, (D.F32, D.S32, D.F64, D.BF16)), draw.choice((8, 4, 2, 16, 5, 7, 3))
+    dtype, count = _type(body, (D.F32, D.S32, D.F64, D.BF16, D.F32)), draw.choice((8, 16, 8, 4, 2, 5, 7, 3))
     rows = max(2, draw.choice(near((draw.choice(RUNS) // count,))))
     v = _tame(body, dtype, (draw.integer(1, 3), rows, count))
     _fold(body, v, draw.choice(fold_ops(dtype, v.most)), 1)
@@ -127,7 +134,7 @@ def joined(body: Body) -> None:
     draw = body.source
     dtype, parts = _type(body, (D.F32, D.BF16, D.S32)), draw.choice((2, 3, 8, 9))
     length = size(draw, 19, 65)
-    rows = elements(draw, length * parts)
+    rows = elements(draw, length * parts, JOINED_ELEMENTS)
     # Two arrays of one shape again and again: a program has few parameters.
     given = [_tame(body, dtype, (rows, length)) for _ in range(2)]
     values = [given[n % 2] for n in range(parts)]
@@ -220,4 +227,6 @@ def grow_idiom(body: Body) -> None:
     found = idioms_of(body.program.limits)
     if found and body.source.chance(IDIOM_PERCENT):
         with body.source.part():
+            body.turns = body.source.chance(TURNED_PERCENT)
             body.source.choice(found).add(body)
+            body.turns = True

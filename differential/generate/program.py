@@ -137,7 +137,7 @@ class Program:
 
 class Body:
     """One computation under construction. entry: it may add parameters. depth: how deep control flow may still nest.
-    preferred: values that the next op is to read, if they fit.
+    preferred: values that the next op is to read, if they fit. turns: whether results have drawn layouts.
     """
 
     def __init__(self, program: Program, depth: int, *, entry: bool = False) -> None:
@@ -146,6 +146,7 @@ class Body:
         self.values: list[Value] = []
         self.read: set[Instruction] = set()
         self.preferred: list[Value] = []
+        self.turns = True
 
     # instructions
 
@@ -188,7 +189,7 @@ class Body:
     ) -> Value:
         """Add an op on values that makes one array, sometimes in another layout."""
         made = self.instruction(op, [v.instruction for v in operands], shape, **attributes)
-        if made.shape.rank > 1 and op not in PLAIN and self.source.chance(LAYOUT_PERCENT):
+        if self.turns and made.shape.rank > 1 and op not in PLAIN and self.source.chance(LAYOUT_PERCENT):
             made = self.turned(made)
         return self.keep(made, exact=exact, whole=whole, most=most)
 
