@@ -326,7 +326,8 @@ def test_what_changed_is_asked_of_git(tmp_path):
         selection.changed_since(tmp_path, "nowhere")
 
 
-def test_files_outside_and_none_are_one_line(tmp_path):
+def test_files_outside_and_none_are_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
     with pytest.raises(SelectionError, match="not in this checkout"):
         selection.relative(ROOT, [str(tmp_path)])
     with pytest.raises(SelectionError, match=r"--for hlo/none\.py: no such file; --changed finds those"):
@@ -348,8 +349,9 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, text, capsys):
     assert text in capsys.readouterr().err
 
 
-def test_the_list_says_why(capsys):
-    assert run_tests.main(["--for", str(run_tests.ROOT / "tools/python/pytest_names.py"), "--list"]) == 0
+def test_the_list_says_why(capsys, monkeypatch):
+    monkeypatch.setattr(run_tests, "ROOT", ROOT)
+    assert run_tests.main(["--for", str(ROOT / "tools/python/pytest_names.py"), "--list"]) == 0
     out = capsys.readouterr().out
     assert "test files depend on tools/python/pytest_names.py" in out
     assert "tests/repository/test_names.py: needs tools/python/pytest_names.py" in out
