@@ -285,7 +285,12 @@ class Code:
         return self.scope.builder
 
     def define(self, value: ir.Value, scope: Scope, *, again: bool = False) -> None:
-        """Record the scope in which an index value is defined. again: replace an earlier record."""
+        """Record the scope in which an index value is defined. again: replace an earlier record.
+
+        A constant is defined everywhere, and equal ones are one key: a branch that reads one must not keep it.
+        """
+        if isinstance(value, ir.Constant):
+            return
         if again:
             self._homes[value] = scope
         self._homes.setdefault(value, scope)
