@@ -37,6 +37,7 @@ MAY_RUN_IT = {
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",
     "differential/precision.py": "who is far off: the oracle in double precision",
     "differential/preserving.py": "checks passes from above",
+    "differential/replay/measure.py": "what programs of the replay suite give: versions of jaxlib against the oracle",
     "differential/row_check.py": "the gate of a ledger's row: both stacks against the oracle",
     "migration/api.py": "testbed.evaluate",
     "migration/stacks.py": "the evaluator as one of the stacks that are compared",

@@ -221,7 +221,8 @@ def stack_bytes(ir: str) -> int:
 @pytest.mark.parametrize("name", SORTS)
 def test_a_sort_stays_within_the_bound_whatever_its_runs(monkeypatch, name, stack, run):
     """run: number of elements that a stack sorts by insertion. Only the stacks know it."""
-    monkeypatch.setattr(import_module({"legacy": legacy, "mlir": mlir_emitters}[stack].__name__ + ".sort"), "RUN", run)
+    room = {"legacy": legacy, "mlir": mlir_emitters}[stack]
+    monkeypatch.setattr(import_module(f"{room.__name__}.sorts.sort"), "RUN", run)
     module = parse_module(SORTS[name])
     request = sort_kernel(plan(module))
     options = CompileOptions(cache=None, red_zones=True, keep_stages=True)
