@@ -21,6 +21,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "differential/planted/fault.py": ("legacy/", "mlir_emitters/"),
     "migration/choose.py": ("legacy/", "mlir_emitters/"),
     "migration/forms.py": ("legacy/", "mlir_emitters/"),
+    "tests/migration/test_api.py": ("display/",),
     "tools/mutate.py": ("tools/mutations/",),
     "tools/selection.py": ("legacy/", "mlir_emitters/"),
     # By names in tables of their own, which are found as strings.

@@ -54,13 +54,14 @@ class Group(NamedTuple):
 
 
 def groups_of(checkout: Checkout, alone: Iterable[str]) -> list[Group]:
-    """alone: test files that are a group each, below tests/."""
+    """alone: test files that are a group each, below tests/. Those that look at the whole checkout need all rooms."""
     rooms, kept = room_names(checkout), frozenset(alone)
+    whole = frozenset(whole_checkout(checkout))
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for test in checkout.tests:
         file = test.removeprefix("tests/")
         folder = file if file in kept else str(Path(file).parent)
-        needed = {f.split("/")[0] for f in checkout.closure(test)} & rooms
+        needed = rooms if test in whole else {f.split("/")[0] for f in checkout.closure(test)} & rooms
         alike[folder, tuple(sorted(needed))].append(file)
     return sorted(_group(checkout, part, need) for (_, need), files in alike.items() for part in _parts(files))
 
