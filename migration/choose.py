@@ -98,7 +98,7 @@ def emitter(name: str) -> Emitter:
 
 
 def table(name: str, file: str) -> ModuleType:
-    """A file of a stack's room, such as `elementwise` with its rows. Raises FlagError as `emitter` does."""
+    """A file of a stack's room, such as `numerics.elementwise` with its rows. Raises FlagError as `emitter` does."""
     return _imported(name, f"{ROOMS[name]}.{file}")
 
 

@@ -124,7 +124,7 @@ Emits = Callable[[Op, DType], bool]
 
 
 def _legacy() -> Emits:
-    rows, typed = table(LEGACY, "elementwise").EMIT, table(LEGACY, "typed").Typed
+    rows, typed = table(LEGACY, "numerics.elementwise").EMIT, table(LEGACY, "numerics.typed").Typed
     rules = table(LEGACY, "kernel").RULES
 
     def emits(op: Op, dtype: DType) -> bool:
@@ -136,7 +136,7 @@ def _legacy() -> Emits:
 
 
 def _mlir() -> Emits:
-    rows, rules = table(MLIR, "elementwise").EMIT, table(MLIR, "kernel").RULES
+    rows, rules = table(MLIR, "numerics.elementwise").EMIT, table(MLIR, "kernel").RULES
     return lambda op, dtype: rows[op].function(dtype) is not None if op in rows else op in rules
 
 

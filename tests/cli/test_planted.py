@@ -36,7 +36,7 @@ def test_the_list_has_a_row_a_fault(capsys):
     assert [row["name"] for row in rows] == list(FAULTS)
     assert rows[0].keys() == {"name", "family", "sentence", "where", "blamed", "culprits"}
     (slip,) = [row for row in rows if row["name"] == "mlir-slice-stride-of-start"]
-    assert slip["where"] == ["mlir_emitters.shape.slice_"] and slip["blamed"] == ["mlir"]
+    assert slip["where"] == ["mlir_emitters.movement.shape.slice_"] and slip["blamed"] == ["mlir"]
     assert main(["planted", "--list", "--faults", CAUGHT]) == 0
     assert "reverse copies" in capsys.readouterr().out
 
