@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     if "TEST_TMPDIR" in os.environ:
         os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.environ["TEST_TMPDIR"] + "/hypothesis")
         shared = os.environ.get("TESTBED_TEST_CACHE")  # of compiled code, as in a run without Bazel
-        os.environ["GIT_CEILING_DIRECTORIES"] = os.environ["TEST_TMPDIR"]  # above it is a link to the checkout's history
+        os.environ["GIT_CEILING_DIRECTORIES"] = os.environ["TEST_TMPDIR"]  # above it is a link to .git
         os.environ["XDG_CACHE_HOME"] = shared or os.environ["TEST_TMPDIR"] + "/cache"
     sharded = "TEST_TOTAL_SHARDS" in os.environ
     if sharded:
