@@ -56,7 +56,7 @@ def slow_by_rank(requests, options, emitted):
 def slow_by_length(requests, options, emitted):
     """Compiling takes time by the square of the number of instructions."""
     count = sum(len(c.instructions) for r in requests for c in r.instruction.called())
-    _busy(6e-5 * count**2)
+    _busy(2e-4 * count**2)
     return emitted
 
 
