@@ -26,7 +26,8 @@ MESHES = {
     "mesh['a'=2,'b'=2], device_ids=(3,1,2,0) {'b'}": ((3, 1), (2, 0)),
     "mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}": ((0, 2), (1, 3)),
     "mesh['x.1'=4] {'x.1'}": ((0, 1, 2, 3),),
-    "mesh['a'=4] {'a':(1)2}": None,  # a part of an axis, which the evaluator refuses
+    "mesh['a'=4] {'a':(1)2}": ((0, 2), (1, 3)),  # a part of an axis
+    "mesh['a'=4] {'a':(3)2}": None,  # no part of it
 }
 """Text of replica_groups on a mesh → the groups."""
 
