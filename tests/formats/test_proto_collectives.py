@@ -27,7 +27,6 @@ MESHES = {
     "mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}": ((0, 2), (1, 3)),
     "mesh['x.1'=4] {'x.1'}": ((0, 1, 2, 3),),
     "mesh['a'=4] {'a':(1)2}": ((0, 2), (1, 3)),  # a part of an axis
-    "mesh['a'=4] {'a':(3)2}": None,  # no part of it
 }
 """Text of replica_groups on a mesh → the groups."""
 
