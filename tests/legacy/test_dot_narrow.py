@@ -45,16 +45,16 @@ def test_rows_are_multiplied_with_all_columns(level, product, shape):
     ],
 )
 def test_others_are_not(product):
-    assert "legacy.numerics.narrow" not in emitted(product.module_text()).llvm_ir
+    assert "legacy.narrow" not in emitted(product.module_text()).llvm_ir
 
 
 @pytest.mark.parametrize(("level", "found"), [("x86-64-v3", False), ("x86-64-v4", True)])
 def test_eight_columns_are_a_vector_of_eight_lanes(level, found):
     """Of a tile that reads the rows where they lie. One that would copy them, as they are its B, takes longer."""
     assert (
-        "legacy.numerics.narrow" in emitted(Product("f32", "nn", 500, 300, 8).module_text(), level).llvm_ir
+        "legacy.narrow" in emitted(Product("f32", "nn", 500, 300, 8).module_text(), level).llvm_ir
     ) == found
-    assert "legacy.numerics.narrow" in emitted(Product("f32", "nt", 8, 300, 500).module_text(), level).llvm_ir
+    assert "legacy.narrow" in emitted(Product("f32", "nt", 8, 300, 500).module_text(), level).llvm_ir
 
 
 def test_rows_beyond_the_caches_are_fetched():
@@ -103,7 +103,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_other_forms(form):
     text = f"HloModule product\nENTRY main {{\n {FORMS[form]}\n}}\n"
-    assert "legacy.numerics.narrow" in emitted(text).llvm_ir
+    assert "legacy.narrow" in emitted(text).llvm_ir
     check(text, _inputs(text))
 
 
