@@ -154,7 +154,8 @@ def form(
 
     def made(fits: Callable[[Task], Fit]) -> Form:
         rooms: list[dict[str, Any]] = [vars(module) for module in constants] or [fits.__globals__]
-        values = {name: next(room[name] for room in rooms if name in room) for name in measures}
+        # Its own name for each constant: Python 3.13.0 gives `name` another value behind a comprehension that uses it.
+        values = {constant: next(room[constant] for room in rooms if constant in room) for constant in measures}
         limits = tuple(Limit(constant, measure, values[constant]) for constant, measure in measures.items())
         why = " ".join((fits.__doc__ or "").split("\n\n")[0].split())
         return Form(name, why, fits, emit, limits)
