@@ -51,9 +51,7 @@ def test_others_are_not(product):
 @pytest.mark.parametrize(("level", "found"), [("x86-64-v3", False), ("x86-64-v4", True)])
 def test_eight_columns_are_a_vector_of_eight_lanes(level, found):
     """Of a tile that reads the rows where they lie. One that would copy them, as they are its B, takes longer."""
-    assert (
-        "legacy.narrow" in emitted(Product("f32", "nn", 500, 300, 8).module_text(), level).llvm_ir
-    ) == found
+    assert ("legacy.narrow" in emitted(Product("f32", "nn", 500, 300, 8).module_text(), level).llvm_ir) == found
     assert "legacy.narrow" in emitted(Product("f32", "nt", 8, 300, 500).module_text(), level).llvm_ir
 
 
