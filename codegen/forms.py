@@ -16,8 +16,8 @@ Parameters: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A number up to which, or from which on, a form fits. measure: what is compared, with its unit: 'rows',
-    'bytes of B'; `value` fits, and the next integer on the other side does not.
+    """A number that bounds where a form fits, from below or from above. measure: what is compared, with its unit:
+    'rows', 'bytes of B'; `value` fits, and the next integer on the other side does not.
     """
 
     name: str

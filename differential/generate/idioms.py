@@ -28,10 +28,10 @@ D = DType
 ROW_TYPES = (D.F32, D.F32, D.BF16, D.F16)
 
 LIMITED_ELEMENTS = (1 << 12, 1 << 14, 20_000)
-"""Elements of an array from which on forms fit."""
+"""Fewest elements of an array for which there are forms."""
 
 JOINED_ELEMENTS = (20_000, 1 << 14, 24_000)
-"""The same of arrays with regions; and enough of them."""
+"""Fewest elements of an array with regions for which there are forms, and a number that is surely enough."""
 
 TAME_KINDS = ("moderate", "small integers", "halves", "spread")
 
