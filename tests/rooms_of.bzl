@@ -226,6 +226,7 @@ GROUPS = [
     ("codegen_test_library_fft_and_5", ["codegen/test_library_fft.py", "codegen/test_library_linalg.py", "codegen/test_masked_stores.py", "codegen/test_metadata.py", "codegen/test_shared_runs.py", "codegen/test_sign_masks.py"], 7, 68, []),
     ("codegen_test_lite_text", ["codegen/test_lite_text.py"], 28, 70, []),
     ("codegen_test_other_processors", ["codegen/test_other_processors.py"], 20, 69, []),
+    ("codegen_test_processors", ["codegen/test_processors.py"], 27, 70, ["corpus"]),
     ("codegen_test_runtime", ["codegen/test_runtime.py"], 15, 70, []),
     ("conformance_test_bitcast_and_5", ["conformance/test_bitcast.py", "conformance/test_convolution_overlap.py", "conformance/test_half_steps.py", "conformance/test_narrow_floats.py", "conformance/test_reduce_window.py", "conformance/test_stack_picks.py"], 7, 66, ["corpus"]),
     ("conformance_test_complex_corners_and_5", ["conformance/test_complex_corners.py", "conformance/test_convolution_plain.py", "conformance/test_indexing.py", "conformance/test_narrow_types.py", "conformance/test_rows.py", "conformance/test_unrolling.py"], 7, 61, []),
