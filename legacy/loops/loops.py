@@ -59,9 +59,9 @@ elements of several rows.
 GATHERED = range(3, 8)
 """The same of shorter rows of reductions. Of rows of two, elements are parted in vectors."""
 
-FOLDED, MASKING = 16, 512
-"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
-that have masks. Without, those of narrow elements take several times as long as the rest.
+FOLDED = 16
+"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones. On processors without masks,
+those of narrow elements take several times as long as the remainder.
 """
 
 CHEAP = 12
@@ -113,11 +113,11 @@ def modes_of(
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    masks, narrow = view.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
-    apart = masks and row in APART and not shape.dtype.is_complex
+    narrow, gathers = shape.dtype.bytes <= NARROW, view.processor.gathers
+    apart = gathers and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
-    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
-    around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
+    cut = SHORTEST if cheap and narrow and not view.processor.masks and SHORTEST < row < FOLDED else 0
+    around = Unroll.SCALAR if beside and gathers and not narrow and row in GATHERED else None
     return Modes(unroll, cut, around)
 
 

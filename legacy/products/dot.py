@@ -20,7 +20,6 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form
 from ..loops.leaf import write_all
-from ..loops.loops import MASKING
 from ..loops.loops import NARROW as NARROW_BYTES
 from ..loops.memory import address
 from ..loops.ranges import Steps, column_blocks, columns_fit
@@ -149,7 +148,7 @@ def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
         return False
     (left,), (right,) = dims.lhs_contracting, dims.rhs_contracting
     length = shapes[0].dims[left]
-    fills = view.vector_bits >= MASKING or length % (view.vector_bits // (8 * dtype.bytes)) == 0
+    fills = view.processor.masks or length % (view.vector_bits // (8 * dtype.bytes)) == 0
     return length >= RUN and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
 
 

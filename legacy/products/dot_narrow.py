@@ -27,7 +27,7 @@ from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_tile import FLOATS, Narrow, PackColumns, height_of, pitch_of
 from .dot_pairs import PARTS
-from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, registers, sides_of
+from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, sides_of
 
 MAXIMUM_COLUMNS = 8
 """Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
@@ -60,7 +60,8 @@ class NarrowProblem:
     """wide: the side with many rows; few: that with few columns; swapped: whether wide is B of `sides_of`; exchanged:
     whether that is the left operand. row, column: the distances of the result's elements along wide and few. parts: of
     an element, if it is complex: its products are those of rows and columns of parts (PackColumns). dtype: of
-    sums, or of their parts; lanes: of a vector of these. banded: whether a band of rows has its sums on the stack.
+    sums, or of their parts; lanes: of a vector of these. registers: of the
+    processor's vectors. banded: whether a band of rows has its sums on the stack.
     each: rows of the wide side in a step, if the steps number these.
     """
 
@@ -74,6 +75,7 @@ class NarrowProblem:
     parts: int
     dtype: DType
     lanes: int
+    registers: int
     banded: bool = False
     each: int | None = None
 
@@ -106,7 +108,7 @@ class NarrowProblem:
     @property
     def height(self) -> int:
         """Rows at once."""
-        most = height_of(self.columns, registers(self.lanes * self.dtype.bits))
+        most = height_of(self.columns, self.registers)
         return min(most, FAR_HEIGHT) if self.far else most
 
 
@@ -122,11 +124,11 @@ def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
     parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
     left, right, rows, exchanged = sides_of(instruction)
     depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
-    lanes, reasons = max(view.vector_bits, 128) // dtype.bits, []
+    lanes, registers, reasons = max(view.vector_bits, 128) // dtype.bits, view.processor.vector_registers, []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
-        most = MAXIMUM_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else MAXIMUM_COLUMNS - 1
+        most = MAXIMUM_COLUMNS if swapped or registers > 16 else MAXIMUM_COLUMNS - 1
         strides = (1, rows) if swapped else (rows, 1)
-        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes)
+        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes, registers)
         reasons.append(_declines(found, most))
         if not reasons[-1]:
             return found

@@ -95,14 +95,14 @@ class Problem:
 
     dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers or
     of bf16 are multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting
-    elements; in_words: words of A are read where they lie. together: panels beside each other for
-    which rows of A are converted once. parts:
-    real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
-    as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
-    where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
-    of a column share a set of the first cache; streamed: flat, of a large B of which a few rows are read along all
-    columns, and added to C, while the next ones are fetched. height: rows of a tile, where these are some rows of a
-    product, whose memory is for its tiles; 0: as many as suit the rows.
+    elements; registers: of the processor's vectors; in_words: words of A are read where they lie. together: panels
+    beside each other for which rows of A are converted once. parts: real numbers of an element: with two, columns and
+    depth count these (dot_pairs.py), and A and C are read and written as matrices of them; A is not if its elements
+    along the depth are apart, left is then complex. flat: tiles read B where it lies, because each of its elements is
+    used in one or two; spread: A's rows are copied, since too many lines of a column share a set of the first cache;
+    streamed: flat, of a large B of which a few rows are read along all columns, and added to C, while the next ones are
+    fetched. height: rows of a tile, where these are some rows of a product, whose memory is for its tiles; 0: as many
+    as suit the rows.
     """
 
     dtype: DType
@@ -116,6 +116,7 @@ class Problem:
     vectors: int
     group: int
     elements: int
+    registers: int
     parts: int = 1
     in_words: bool = False
     together: int = 1
@@ -132,9 +133,8 @@ class Problem:
         if self.height:
             return self.height
         if self.flat:
-            return flat_height(self.rows, self.lanes * self.dtype.bits, self.streamed)
-        most = registers(self.lanes * self.dtype.bits)
-        full = (most - widest(most) - 1) // widest(most)
+            return flat_height(self.rows, self.registers, self.streamed)
+        full = (self.registers - widest(self.registers) - 1) // widest(self.registers)
         heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.wraps else ()
         return next((n for n in heights if self.rows % n == 0), full)
 
@@ -189,19 +189,14 @@ class Problem:
         return memory_type(self.dtype)
 
 
-def registers(vector_bits: int) -> int:
-    """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
-    return 32 if vector_bits >= 512 else 16
-
-
-def flat_height(rows: int, vector_bits: int, streamed: bool = False) -> int:
+def flat_height(rows: int, registers: int, streamed: bool = False) -> int:
     """Rows of a tile that reads B where it lies: all of them, or half."""
-    return -(-rows // -(-rows // min(STREAMED_TILE if streamed else FLAT_ROWS, registers(vector_bits) - 2)))
+    return -(-rows // -(-rows // min(STREAMED_TILE if streamed else FLAT_ROWS, registers - 2)))
 
 
-def flat_vectors(rows: int, vector_bits: int, streamed: bool = False) -> int:
+def flat_vectors(rows: int, registers: int, streamed: bool = False) -> int:
     """The most vectors of columns of such a tile, a power of two."""
-    room = (registers(vector_bits) - 2) // flat_height(rows, vector_bits, streamed)
+    room = (registers - 2) // flat_height(rows, registers, streamed)
     return 1 << (room.bit_length() - 1)
 
 
@@ -309,7 +304,7 @@ def kind_of(view: View, instruction: Instruction) -> tuple[Kind, DType]:
         return Kind.COMPLEX, dtype
     if dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and view.products > 1:
         return Kind.SHORT, dtype
-    if dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or view.vector_bits >= 512):
+    if dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or view.processor.long_products):
         return Kind.WHOLE, dtype
     raise Unfit(f"no tiles of {' and '.join(sorted(d.value for d in given))} with sums of {dtype.value}")
 
@@ -347,18 +342,19 @@ def _unpacked(
     view: View, instruction: Instruction, sides: Sides, dtype: DType, depth: int, lanes: int
 ) -> Problem | None:
     """The form in which tiles read B where it lies, if they may."""
-    rows, columns, result, bits = sides[0].size, sides[1].size, instruction.shape.dtype, view.vector_bits
+    rows, columns, result = sides[0].size, sides[1].size, instruction.shape.dtype
+    registers = view.processor.vector_registers
     if _is_streamed(view, sides, depth):
-        vectors = flat_vectors(rows, bits, streamed=True)
+        vectors = flat_vectors(rows, registers, streamed=True)
         if result is dtype and columns % (vectors * lanes) == 0:
-            sizes = rows, columns, depth, lanes, vectors, 1, depth
+            sizes = rows, columns, depth, lanes, vectors, 1, depth, registers
             return Problem(dtype, dtype, dtype, dtype, *sizes, flat=True, streamed=True)
     if not _is_flat(view, sides, depth):
         return None
     short = columns & -columns  # all columns in one vector, if one is as long
     lanes = short if short == columns < lanes and short * dtype.bits >= 128 else lanes
-    vectors = min(flat_vectors(rows, bits), -(-columns // lanes))
-    sizes = rows, columns, depth, lanes, vectors, 1, depth
+    vectors = min(flat_vectors(rows, registers), -(-columns // lanes))
+    sizes = rows, columns, depth, lanes, vectors, 1, depth, registers
     return Problem(dtype, dtype, dtype, result, *sizes, flat=True, spread=_shares_lines(sides[0]))
 
 
@@ -374,9 +370,10 @@ def _packed(
     group = (4 if in_bytes else 2) if kind is Kind.SHORT else 2 if in_pairs else 1
     if sides[0].contracted_stride == 1 and is_complex:
         left = dtype.component
-    vectors = min(widest(registers(view.vector_bits)), -(-columns // lanes))
+    registers = view.processor.vector_registers
+    vectors = min(widest(registers), -(-columns // lanes))
     words, result = -(-depth // group), dtype.component if is_complex else instruction.shape.dtype
-    sizes = rows, columns, words, lanes, vectors, group, depth
+    sizes = rows, columns, words, lanes, vectors, group, depth, registers
     in_words = in_pairs and depth % 2 == 0 and sides[0].has_words
     return Problem(dtype.component, left, right, result, *sizes, parts, in_words)
 
@@ -384,16 +381,16 @@ def _packed(
 def _is_streamed(view: View, sides: Sides, depth: int) -> bool:
     """Whether a few rows are multiplied with a large B whose rows are far apart."""
     left, right = sides[:2]
-    size = right.operand.shape.dtype.bytes
     fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not view.strict
     fits = fits and right.free_stride == 1 and (left.contracted_stride == 1 or _in_columns(left))
-    return fits and _is_far(right, left.size, depth, view.vector_bits // (8 * size), view.vector_bits)
+    return fits and _is_far(view, right, left.size, depth)
 
 
-def _is_far(right: Side, rows: int, depth: int, lanes: int, vector_bits: int) -> bool:
+def _is_far(view: View, right: Side, rows: int, depth: int) -> bool:
     """Whether B is in memory, and tiles over all its depth would read too short pieces of its rows."""
     size = right.operand.shape.dtype.bytes
-    far = min(FAR_BYTES, FAR_PIECES * size * lanes * flat_vectors(rows, vector_bits))
+    piece = view.vector_bits // 8 * flat_vectors(rows, view.processor.vector_registers)
+    far = min(FAR_BYTES, FAR_PIECES * piece)
     return depth * right.size * size > NEAR_BYTES and right.contracted_stride * size > far
 
 
@@ -401,12 +398,12 @@ def _is_flat(view: View, sides: Sides, depth: int) -> bool:
     """Whether tiles may read B where it lies."""
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
-    most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(view.vector_bits) - 2), view.vector_bits // (8 * size)
-    if view.strict or left.size > most or right.free_stride != 1:
+    registers = view.processor.vector_registers
+    if view.strict or left.size > FLAT_TILES * min(FLAT_ROWS, registers - 2) or right.free_stride != 1:
         return False
-    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, view.vector_bits) > 1):
+    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, registers) > 1):
         return False
-    if _is_far(right, left.size, depth, lanes, view.vector_bits):
+    if _is_far(view, right, left.size, depth):
         return False
     return not _shares_lines(left) or left.size * depth * size <= SPREAD_BYTES
 
@@ -433,7 +430,7 @@ def in_stretches(problem: Problem, columns: int) -> Problem:
 
 def unstreamed(problem: Problem) -> Problem:
     """The product in panels that are packed, where its sums must be finished one after the other."""
-    vectors = min(widest(registers(problem.lanes * problem.dtype.bits)), -(-problem.columns // problem.lanes))
+    vectors = min(widest(problem.registers), -(-problem.columns // problem.lanes))
     return replace(problem, flat=False, streamed=False, vectors=vectors) if problem.streamed else problem
 
 

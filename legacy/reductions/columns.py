@@ -50,8 +50,8 @@ may take a third longer, as that is nothing.
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
-ODD, WIDE, GATHERING = range(3, 16), 4, 512
-"""Columns that fill no vector; bytes of their elements, and bits of a processor's vectors, with which LLVM gathers."""
+ODD, WIDE = range(3, 16), 4
+"""Columns that fill no vector, and bytes of their elements, with which LLVM gathers where processors can."""
 
 UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
@@ -282,7 +282,7 @@ def _are_gathered(view: View, instruction: Instruction, width: int) -> bool:
     """
     wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
     count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
-    return wide and view.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
+    return wide and view.processor.gathers and width in ODD and count * width <= UNROLLED
 
 
 def _over_many(blocks: Blocks, block: int) -> Unroll:
