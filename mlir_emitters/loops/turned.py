@@ -15,7 +15,6 @@ from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
-from .fetch import LINE
 from .loops import BLOCK, Places, crossing_leaves, leaves
 from .squares import square_turned
 
@@ -28,9 +27,6 @@ AHEAD = 4 * BLOCK
 """Positions along the rows of the result that what is fetched lies ahead. The next tile's lines are apart from those of
 this one, so that hardware does not fetch them in time, nor those that are written.
 """
-
-FETCHED = 8 << 20
-"""Bytes of an array from which on it is fetched: with smaller ones in the last cache, it took 1.1 times as long."""
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +67,7 @@ class Turned:
             offset = b.add(offset, b.mul(place, stride))
         for row in range(BLOCK):
             start = b.add(offset, row * buffer.strides[self.crossing[0]])
-            for k in range(0, BLOCK, LINE // buffer.dtype.bytes):
+            for k in range(0, BLOCK, b.processor.line_bytes // buffer.dtype.bytes):
                 place = b.pointer(self.e.pointers[buffer.argument], b.add(start, k), element)
                 b.prefetch(place, writes=buffer.writer is not None)
 
@@ -90,7 +86,7 @@ class Turned:
                 rows = [
                     b.load(b.pointer(self.e.pointers[leaf.argument], x, element), vector, leaf.dtype.bytes) for x in at
                 ]
-                if leaf.shape.bytes >= FETCHED and down % (LINE // leaf.dtype.bytes) == 0:
+                if is_fetched(b.facts, leaf) and down % (b.processor.line_bytes // leaf.dtype.bytes) == 0:
                     for x in at:
                         b.prefetch(b.pointer(self.e.pointers[leaf.argument], b.add(x, AHEAD * stride), element))
                 for k, row in enumerate(square_turned(b, rows, leaf.dtype.bytes)):
@@ -109,6 +105,11 @@ class Turned:
                 place = b.pointer(tile, offset, raw_type(b.types, leaf.dtype))
                 return b.part(place, [axis.count for axis in axes], strides), axes
         return None
+
+
+def is_fetched(facts: Facts, buffer: Buffer) -> bool:
+    """Whether an array is fetched: it fills half of the last cache. With smaller ones, that took 1.1 times as long."""
+    return buffer.shape.bytes >= facts.processor.last_cache_bytes // 2
 
 
 def lanes_of(vector_bits: int, leaf: Buffer) -> int:
@@ -138,7 +139,7 @@ def turned_leaves(facts: Facts, group: Sequence[Buffer], crossing: tuple[int, in
         and lanes_of(facts.vector_bits, leaf) >= LEAST_LANES
         and None not in runs
     ]
-    return Leaves(tuple(found), tuple(_ahead(group))) if found else None
+    return Leaves(tuple(found), tuple(_ahead(facts, group))) if found else None
 
 
 def copies_of(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int], leaves: Leaves) -> Turned:
@@ -150,9 +151,9 @@ def copies_of(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int], 
     return Turned(e, group[0].dims, crossing, tiles, leaves.ahead)
 
 
-def _ahead(group: Sequence[Buffer]) -> list[Buffer]:
+def _ahead(facts: Facts, group: Sequence[Buffer]) -> list[Buffer]:
     """The large arrays that lie as the results do: these, and what they read."""
     own = tuple(range(len(group[0].dims)))
     read = {leaf: None for result in group for leaf, runs in leaves(result) if runs == own and leaf.argument >= 0}
     alike = [x for x in (*read, *group) if x.strides == group[0].strides and x.dims == group[0].dims]
-    return [x for x in alike if x.shape.bytes >= FETCHED and not x.dtype.is_complex]
+    return [x for x in alike if is_fetched(facts, x) and not x.dtype.is_complex]

@@ -178,7 +178,7 @@ def _sum_run(
     (along,) = _contracted(node)
     starts = [e.offset(operand, tuple(start)) for operand, start in zip(operands, (left, right), strict=True)]
     places = [b.pointer(e.pointers[x.argument], start, element) for x, start in zip(arrays, starts, strict=True)]
-    fetches = bool(streams(operands, operands[0]))
+    fetches = bool(streams(b.facts, operands, operands[0]))
     return SumRun(Form.PRODUCT, wide, fetches).call(b, places, operands[0].dims[along[0]])
 
 

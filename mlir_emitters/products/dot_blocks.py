@@ -50,9 +50,6 @@ NEAR_DEPTH = 64
 STREAM_ROWS = 8
 """The same with few registers, whose panels are narrow: a page of each of more rows has left the caches."""
 
-FAR_BYTES = 3 << 22
-"""Of a B that comes from the memory: of one in the third cache, tiles read it as fast."""
-
 STREAM_TOTAL_COLUMNS = 1 << 13
 """Columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches."""
 
@@ -175,7 +172,7 @@ def blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, parti
         found,
         block=depth if whole else min(found.block, depth),
         # A fetch takes the place of a load.
-        fetches=product.row.size > 1 or few_registers or is_large(product, wide),
+        fetches=product.row.size > 1 or few_registers or is_large(product, wide, facts),
         fetches_left=product.left.dtype is wide or not few_registers,
     )
 
@@ -213,7 +210,7 @@ def _shape_of(facts: Facts, product: Product, wide: DType, narrow: bool, steps: 
 
 def _is_near(facts: Facts, product: Product, wide: DType) -> bool:
     """Whether the tiles of few rows read parts of a large B along all columns."""
-    return is_large(product, wide) and product.row.size <= near_rows(facts)
+    return is_large(product, wide, facts) and product.row.size <= near_rows(facts)
 
 
 def _blocks_of(
@@ -239,13 +236,16 @@ def _streamed(facts: Facts, found: Blocking, few_registers: bool) -> Blocking:
     """Of blocks of B that are read along all columns."""
     product, wide, tile = found.product, found.wide, found.tile
     later = product.row.size == 1 or _is_near(facts, product, wide)
-    far = found.depth.size * product.column.size * product.right.dtype.bytes >= FAR_BYTES
+    # Of a B in the last cache, tiles read blocks as fast.
+    far = (
+        found.depth.size * product.column.size * product.right.dtype.bytes >= 3 * facts.processor.last_cache_bytes // 4
+    )
     pages = far and product.row.size == 1 and product.parts == 1  # dot_stream.py
-    short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide) else NEAR_DEPTH
+    short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide, facts) else NEAR_DEPTH
     # Chains of complex sums are short in XLA.
     flat = FEW_DEPTH if product.parts > 1 and tile.few_sums else FLAT_DEPTH
     block = (NEAR_DEPTH if pages else short) if later else flat
-    return replace(found, block=block, later=later, pages=pages, spreads=not later and shares_lines(product))
+    return replace(found, block=block, later=later, pages=pages, spreads=not later and shares_lines(product, facts))
 
 
 def converts_in_place(product: Product) -> bool:

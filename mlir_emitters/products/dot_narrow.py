@@ -29,12 +29,8 @@ MAXIMUM_COLUMNS_OF_FEW = 7  # the same with few registers, unless the tile's B w
 MINIMUM_ROWS = 16  # for which columns are worth a copy
 MINIMUM_ROW_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than their products
 MINIMUM_VECTOR_BITS = 128  # of vectors
-NEAR_ELEMENTS = 4 << 10  # elements of the columns of a block: they stay in the first cache
-MAXIMUM_COLUMN_BYTES = 16 * NEAR_ELEMENTS * DType.F32.bytes  # on the stack
+MAXIMUM_COLUMN_BYTES = 1 << 18  # on the stack
 BAND_ROWS = 96  # rows of a block; their sums may be on the stack
-STREAMED_BYTES = (
-    3 << 22
-)  # bytes of rows of which later ones are fetched, if they are far in the third cache or beyond it
 LONG_ROW_BYTES = 2 << 10  # bytes of a row from which on a processor does not find the next one in time
 STREAM_ROWS = 8  # rows at once then
 
@@ -71,8 +67,10 @@ class NarrowBlocking:
 def _blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, of_rows: bool) -> NarrowBlocking:
     columns, depth, row = product.column.size, product.depth.size, product.row.lhs * product.left.dtype.bytes
     lanes = lanes_for(facts.vector_bits, wide, depth, columns)
-    block = NEAR_ELEMENTS * DType.F32.bytes // (columns * wide.bytes) // lanes * lanes
-    later = row >= LONG_ROW_BYTES and row * product.row.size >= STREAMED_BYTES
+    # The columns of a block take half of the first cache.
+    block = facts.processor.first_cache_bytes // 2 // (columns * wide.bytes) // lanes * lanes
+    # Rows are far in the last cache, or beyond it.
+    later = row >= LONG_ROW_BYTES and row * product.row.size >= 3 * facts.processor.last_cache_bytes // 4
     rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, facts.processor.vector_registers)
     return NarrowBlocking(product, wide, lanes, block, narrow, of_rows, rows, later)
 

@@ -15,7 +15,6 @@ from ..numerics.convert import convert_to
 from .dot_blocks import Blocking
 from .dot_pack import ACROSS, NEXT_ROWS, Pack
 from .dot_product import Operand, is_readable
-from .dot_tile import CACHE_LINE
 from .dot_words import Words
 
 AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
@@ -58,7 +57,7 @@ class Operands:
         self.left, self.right, self.block, self.rows = product.left, product.right, blocking.block, tile.rows
         self.row, self.column, self.depth, self.parts = product.row, product.column, product.depth, product.parts
         self.element = raw_type(self.b.types, wide)
-        self.fetches = not product.near and blocking.fetches
+        self.fetches = not product.is_near(self.b.facts) and blocking.fetches
         alike = product.depth.lhs == self.parts  # contracting elements of A are neighbours
         self.fetches_left = not tile.flat and alike and blocking.fetches_left and not blocking.spreads
         # Contiguous rows of B that are read only a few times need no copy.
@@ -149,7 +148,7 @@ class Operands:
     def _fetch_row(self, block: Block, k: Index) -> None:
         b, dtype = self.b, self.right.dtype
         start = b.add(block.right, b.mul(k, self.depth.rhs))
-        for column in range(0, block.columns, CACHE_LINE // dtype.bytes):
+        for column in range(0, block.columns, b.processor.line_bytes // dtype.bytes):
             b.prefetch(self._place(self.right, b.add(start, column)))
 
     def ahead(self, block: Block) -> Read | None:
@@ -240,7 +239,7 @@ class Operands:
 
     @property
     def _spread_row(self) -> int:
-        return self.block * self.parts + CACHE_LINE // self.wide.bytes
+        return self.block * self.parts + self.b.processor.line_bytes // self.wide.bytes
 
     def copy_left(self, block: Block, rows: int) -> None:
         """Copy rows of a block of A."""

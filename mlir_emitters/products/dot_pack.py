@@ -15,7 +15,6 @@ from ..loops.helper import call_helper, memory_types
 from ..loops.squares import square_turned
 from ..numerics.convert import convert_to
 from .dot_dtypes import IN_VECTORS, converts_in_vectors
-from .dot_tile import CACHE_LINE
 from .dot_words import WORD, word_of
 
 ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
@@ -102,7 +101,7 @@ class Pack:
                 for n in range(self.lanes):
                     at = b.add(loop.index, n)
                     if self.fetches:
-                        later = b.add(first, AHEAD * CACHE_LINE // self.wide.bytes)
+                        later = b.add(first, AHEAD * b.processor.line_bytes // self.wide.bytes)
                         b.prefetch(b.pointer(source, place(later, at), raw))
                     rows.append(self._vector(b, b.pointer(source, place(first, at), raw)))
                 for n, vector in enumerate(square_turned(b, rows, self.wide.bytes)):
@@ -122,7 +121,7 @@ class Pack:
             return
         with b.loop(0, depth, unroll=Unroll.NONE) as slow:
             if self.fetches:
-                for n in range(0, self.columns, CACHE_LINE // self.source.bytes):
+                for n in range(0, self.columns, b.processor.line_bytes // self.source.bytes):
                     for k in range(self.words):
                         at = b.add(place(b.add(slow.index, NEXT_ROWS), n), b.mul(row, k))
                         b.prefetch(b.pointer(source, at, raw))

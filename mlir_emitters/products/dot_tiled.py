@@ -40,7 +40,7 @@ from .dot_operands import Block, Operands
 from .dot_product import open_loops, product_of, takes_steps
 from .dot_results import Results, Totals
 from .dot_stream import RowsOfB
-from .dot_tile import CACHE_LINE, Tile
+from .dot_tile import Tile
 
 PAGE_COLUMNS = 1 << 10
 """Columns of B's rows that are read one after the other: a page of f32."""
@@ -348,7 +348,7 @@ class Matmul:
             out, stride = b.pointer(self.tile, block.total, raw_type(b.types, self.total)), self.width
         adds = int(block.adds) if isinstance(block.adds, bool) else b.extui(block.adds, b.types.i64)
         lines = (
-            -(-block.columns * self.wide.bytes // CACHE_LINE)
+            -(-block.columns * self.wide.bytes // b.processor.line_bytes)
             if fetches and self.tile is None and not self.streams
             else 0
         )

@@ -101,7 +101,7 @@ def columns_of(facts: Facts, nodes: Sequence[Node]) -> Columns:
     read = [x for node in nodes for x in operands_of(node)]
     cheap = all(sums) and not are_dear(read)
     compared = [are_compared(node) for node in nodes]
-    ahead = streams(read, operand) if width >= MINIMUM_PIECE_COLUMNS and not cheap else []
+    ahead = streams(facts, read, operand) if width >= MINIMUM_PIECE_COLUMNS and not cheap else []
     narrow = cheap and UNROLLABLE < width <= NARROW_COLUMNS
     together = SUMMED_ROWS if (cheap or (all(compared) and not ahead)) and not narrow else ROWS_TOGETHER
     many = count > FEW_CHAINS * SHORT * together  # chains: their errors cancel out

@@ -15,7 +15,7 @@ from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.fetch import LINE, fetch
+from ..loops.fetch import fetch
 from ..loops.form import Answer, Fits
 from ..loops.ranges import Steps, grouped, open_steps, width_of
 from ..loops.reduced import initials_of, operands_of, reduced_dimensions
@@ -281,7 +281,8 @@ class ColumnReduction:
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
         fetches = self.form.ahead and len(at) == self.form.together
-        piece = max(VECTOR, *(LINE // x.dtype.bytes for x in self.form.ahead)) if fetches else size
+        line_bytes = self.b.processor.line_bytes
+        piece = max(VECTOR, *(line_bytes // x.dtype.bytes for x in self.form.ahead)) if fetches else size
         if piece >= size or size % piece or size == self.width:
             self._columns(index, row, at, start, 0, size)
             return

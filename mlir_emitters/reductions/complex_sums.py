@@ -19,7 +19,7 @@ from ..core.graph import Buffer
 from ..loops.elemental import Elemental
 from .long_sums import BLOCK, Blocks, Carried, LongSums
 
-CACHE_LINE = 64  # bytes of a wide vector
+VECTOR_BYTES = 64  # bytes of a wide vector: the same on every processor, as is the order of additions
 LINES = 4  # wide vectors: as many as an addition has cycles
 FEW_LINES = 2  # the same where there are two sums of each, and registers do not hold these and as many factors
 LEAST = 3  # elements of a run: two are as fast one by one
@@ -107,8 +107,8 @@ class _Runs(LongSums):
         self.element = raw_type(b.types, buffer.dtype)
         super().__init__(b, sizes, [self.element, self.element])
         self.bytes = self.element.width // 8
-        self.line = CACHE_LINE // self.bytes
-        room = b.processor.vector_registers * b.vector_bits // 8 >= 2 * self.each * LINES * CACHE_LINE
+        self.line = VECTOR_BYTES // self.bytes
+        room = b.processor.vector_registers * b.vector_bits // 8 >= 2 * self.each * LINES * VECTOR_BYTES
         self.most = LINES if self.each == 1 or room else FEW_LINES
         self.lines = min(self.most, sizes[-1] // self.line)
         self.pieces = [width for width in self._halves() if sizes[-1] & width]

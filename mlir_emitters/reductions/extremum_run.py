@@ -14,7 +14,7 @@ from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
-from ..loops.fetch import DISTANCE, LINE
+from ..loops.fetch import DISTANCE
 from ..loops.helper import call_helper, memory_types
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
 
@@ -74,7 +74,7 @@ class ExtremumRun:
         with b.loop(0, count, FEWEST, unroll=Unroll.NONE) as turn:
             at = b.add(start, b.binary("minsi", turn.index, b.materialize(b.sub(count, FEWEST))))
             if self.fetches:
-                for k in range(0, FEWEST, LINE // bytes_):
+                for k in range(0, FEWEST, b.processor.line_bytes // bytes_):
                     b.prefetch(b.pointer(source, b.add(at, DISTANCE // bytes_ + k), element))
             with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
                 places = [b.add(at, b.add(lane.index, k * LANES)) for k in range(TURNS)]

@@ -186,14 +186,14 @@ def _sum_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) 
     made, along, dtype = way.addends, way.along, way.along.node.inputs[0].dtype
     assert made is not None
     arrays = [_first(e, way, index, x) for x in made.arrays]
-    total = SumRun(made.form, dtype, bool(along.fetched)).call(e.b, arrays, along.sizes[0])
+    total = SumRun(made.form, dtype, bool(along.fetched(e.b.facts))).call(e.b, arrays, along.sizes[0])
     return finished(e, along.node, [e.b.op("arith.addf", initials[0], total)])
 
 
 def _extremum_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
     node, source, running = way.along.node, way.source, Running(e, way.along.node)
     assert source is not None and running.extremum is not None
-    fetches = is_in_lanes(way.along.sizes) and bool(way.along.fetched)
+    fetches = is_in_lanes(way.along.sizes) and bool(way.along.fetched(e.b.facts))
     run = ExtremumRun(running.extremum, source.dtype, fetches)
     best = run.call(e.b, _first(e, way, index, source), way.along.sizes[0])
     values = running.close(running.advance(running.open(initials), [best]))

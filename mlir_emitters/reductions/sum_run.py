@@ -16,7 +16,7 @@ from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer, Node
-from ..loops.fetch import DISTANCE, LINE
+from ..loops.fetch import DISTANCE
 from ..loops.helper import call_helper, memory_types
 from .long_sums import BLOCK, LANES, SHORT, PartialSums
 
@@ -117,7 +117,7 @@ class SumRun:
             with b.loop(block.index, end, LANES, unroll=Unroll.NONE) as line:
                 for x, start in zip(sources, starts, strict=True) if self.fetches else ():
                     ahead = b.row(x, b.add(b.add(start, line.index), DISTANCE // bytes_), element, LANES)
-                    for k in range(0, LANES, LINE // bytes_):
+                    for k in range(0, LANES, b.processor.line_bytes // bytes_):
                         b.prefetch(b.pointer(ahead, k, element))
                 with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
                     add(line.index, lane.index)

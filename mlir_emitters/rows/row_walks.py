@@ -66,7 +66,7 @@ def call_of(facts: Facts, graph: RowGraph, walk: Walk) -> Call | None:
         made = addends_of(operand, in_row=True)
         if made is None or not all(_is_of_row(graph, number) for number in made.numbers):
             return None
-        return Call(made, fetches=bool(streams(made.arrays, made.arrays[0])))
+        return Call(made, fetches=bool(streams(facts, made.arrays, made.arrays[0])))
     if facts.vector_bits < MINIMUM_EXTREMUM_BITS or not takes_three(node):
         return None
     source = run_of(facts, operand, graph.length)

@@ -18,7 +18,7 @@ from ..core.elements import flatten
 from ..core.facts import Code
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
-from ..loops.fetch import DISTANCE, LINE, streams
+from ..loops.fetch import DISTANCE, streams
 from ..loops.form import Answer, Fits
 from ..loops.helper import call_helper, memory_types
 from ..loops.ranges import Steps, bounds
@@ -122,7 +122,7 @@ class Softmax:
         with b.loop(0, whole, lanes, unroll=Unroll.NONE) as line:
             if self.fetches:
                 ahead = line_at(b.add(line.index, DISTANCE // 4))
-                for k in range(0, lanes, LINE // 4):
+                for k in range(0, lanes, b.processor.line_bytes // 4):
                     b.prefetch(b.pointer(ahead, k, f32))
             with b.loop(0, lanes, unroll=Unroll.VECTORIZED) as lane:
                 add(line.index, lane.index)
@@ -161,7 +161,7 @@ def fits(view: View, subject: Subject) -> Answer:
     if found is None:
         return "it is no softmax of an array in memory"
     source, factor, log = found
-    helper = Softmax(log, factor is not None, bool(streams([source], source)), graph.length % UNIT_ELEMENTS == 0)
+    helper = Softmax(log, factor is not None, bool(streams(facts, [source], source)), graph.length % UNIT_ELEMENTS == 0)
     return Fits(SoftmaxRows(graph, source, factor, helper), graph.takes(view.partition), Code(shares=True))
 
 
