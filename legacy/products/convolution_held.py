@@ -47,11 +47,8 @@ TILE_COST, ALONE_COST = 0.5, 2.5
 MINIMUM_VECTOR_BYTES = 16
 """Bytes of the shortest vector."""
 
-CACHED = 1 << 18
-"""Bytes of weights that stay in the second cache wherever they lie."""
-
 MAXIMUM_PANEL_BYTES = 3 << 18
-"""Bytes of a copied block of features at most: it should stay in that cache, and lies on the stack of a thread."""
+"""Bytes of a copied block of features at most: it should stay in the second cache, and is on a thread's stack."""
 
 COPIED_POSITIONS = 32
 """Positions from which on copying weights, which costs two memory accesses for each, does not count."""
@@ -99,7 +96,7 @@ def blocks_held(view: View, results: Results, column: int) -> Blocks:
     c, grid, across = Convolution.of(instruction), grid_of(view, instruction, column), across_role(instruction, column)
     held = first_held(c, UNBOUNDED if view.strict else TERMS)
     each = c.ins if view.strict else features_of(c.ins)
-    copied = is_copied(instruction, accumulator_dtype(instruction))
+    copied = is_copied(view, instruction, accumulator_dtype(instruction))
     found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
@@ -187,7 +184,7 @@ def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
     preferred = (4, 3, 2) if view.processor.vector_registers > 16 else (2, 3)
     if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
-    if is_copied(instruction, dtype):
+    if is_copied(view, instruction, dtype):
         preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= MAXIMUM_PANEL_BYTES)
         needs(preferred, f"a copied block of {c.terms} terms has more than {MAXIMUM_PANEL_BYTES} bytes")
     even = [n for n in preferred if whole % n == 0]
@@ -292,14 +289,14 @@ def first_held(c: Convolution, most: int) -> int:
     return first
 
 
-def is_copied(instruction: Instruction, dtype: DType) -> bool:
+def is_copied(view: View, instruction: Instruction, dtype: DType) -> bool:
     """Whether blocks of features are copied. A block is a part of each row of the weights, and these parts share few
-    sets of a cache: large weights would come from memory for every tile.
+    sets of a cache: weights of more than a quarter of the second one would come from memory for every tile.
     """
     c, weights = Convolution.of(instruction), instruction.operands[1].shape
     dense = c.groups == 1 and weights.minor_to_major[0] == c.dims.kernel_output_feature
     many = instruction.shape.size // c.outs >= COPIED_POSITIONS
-    return dense and many and weights.size * dtype.bytes > CACHED
+    return dense and many and weights.size * dtype.bytes > view.processor.second_cache_bytes // 4
 
 
 def features_of(ins: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
@@ -43,15 +44,12 @@ MINIMUM_VECTORS = 3
 MAXIMUM_COLUMN_BYTES = 1 << 18
 """Bytes on the stack that columns may be copied to: they stay in the second cache."""
 
-BLOCK_BYTES = 1 << 14
-"""Bytes of columns that are multiplied with a band of rows: half of the first caches."""
-
 BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
-FAR_BYTES, FAR_ROW, FAR_HEIGHT = 12 << 20, 1 << 11, 8
-"""Bytes of the wide side, and of its rows, from which on the next rows are fetched, and the most rows at once then: so
-many streams, and the addresses of what is fetched, a processor can hold.
+FAR_ROW, FAR_HEIGHT = 1 << 11, 8
+"""Bytes of a row of the wide side from which on the next rows are fetched, and the most rows at once then: so many
+streams, and the addresses of what is fetched, a processor can hold.
 """
 
 
@@ -60,8 +58,7 @@ class NarrowProblem:
     """wide: the side with many rows; few: that with few columns; swapped: whether wide is B of `sides_of`; exchanged:
     whether that is the left operand. row, column: the distances of the result's elements along wide and few. parts: of
     an element, if it is complex: its products are those of rows and columns of parts (PackColumns). dtype: of
-    sums, or of their parts; lanes: of a vector of these. registers: of the
-    processor's vectors. banded: whether a band of rows has its sums on the stack.
+    sums, or of their parts; lanes: of a vector of these. banded: whether a band of rows has its sums on the stack.
     each: rows of the wide side in a step, if the steps number these.
     """
 
@@ -75,7 +72,7 @@ class NarrowProblem:
     parts: int
     dtype: DType
     lanes: int
-    registers: int
+    processor: Processor
     banded: bool = False
     each: int | None = None
 
@@ -91,8 +88,10 @@ class NarrowProblem:
 
     @property
     def block(self) -> int:
-        """Elements, or their parts, of a column that are multiplied with a band of rows."""
-        return BLOCK_BYTES // (self.columns * self.dtype.bytes) // self.lanes * self.lanes
+        """Elements, or their parts, of a column that are multiplied with a band of rows: the columns take half of the
+        first cache.
+        """
+        return self.processor.first_cache_bytes // 2 // (self.columns * self.dtype.bytes) // self.lanes * self.lanes
 
     @property
     def is_whole(self) -> bool:
@@ -101,14 +100,14 @@ class NarrowProblem:
 
     @property
     def far(self) -> bool:
-        """Whether the next rows are fetched."""
+        """Whether the next rows are fetched: the wide side takes at least three quarters of the last cache."""
         row = self.wide.free_stride * self.parts * self.wide.operand.shape.dtype.component.bytes
-        return self.wide.size * row >= FAR_BYTES and row >= FAR_ROW
+        return self.wide.size * row >= 3 * self.processor.last_cache_bytes // 4 and row >= FAR_ROW
 
     @property
     def height(self) -> int:
         """Rows at once."""
-        most = height_of(self.columns, self.registers)
+        most = height_of(self.columns, self.processor.vector_registers)
         return min(most, FAR_HEIGHT) if self.far else most
 
 
@@ -124,11 +123,11 @@ def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
     parts_, dtype = (PARTS, dtype.component) if is_complex else (1, dtype)
     left, right, rows, exchanged = sides_of(instruction)
     depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
-    lanes, registers, reasons = max(view.vector_bits, 128) // dtype.bits, view.processor.vector_registers, []
+    lanes, reasons = max(view.vector_bits, 128) // dtype.bits, []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
-        most = MAXIMUM_COLUMNS if swapped or registers > 16 else MAXIMUM_COLUMNS - 1
+        most = MAXIMUM_COLUMNS if swapped or view.processor.vector_registers > 16 else MAXIMUM_COLUMNS - 1
         strides = (1, rows) if swapped else (rows, 1)
-        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes, registers)
+        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes, view.processor)
         reasons.append(_declines(found, most))
         if not reasons[-1]:
             return found

@@ -20,7 +20,6 @@ from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
-from ..loops.memory import LINE
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import half
 from ..numerics.narrow import NARROW
@@ -214,7 +213,8 @@ def _accumulate(
         if block < source.dims[fastest]
         else []
     )
-    columns = max(VECTOR, *(LINE // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
+    line_bytes = e.view.processor.line_bytes
+    columns = max(VECTOR, *(line_bytes // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
     together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):

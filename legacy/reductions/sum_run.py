@@ -19,7 +19,7 @@ from ..core.view import View
 from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD
-from ..loops.memory import LINE, Pointer, address, prefetch
+from ..loops.memory import Pointer, address, prefetch
 from ..numerics.real import Real
 from .long_sums import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
 
@@ -142,7 +142,7 @@ class SumRun:
         line = code.loop(left, step=lanes, unroll=Unroll.NEVER)
         first = code.value(code.add(block.index, line.index))
         for source in sources if self.ahead else ():
-            for k in range(0, lanes * bytes_, LINE):
+            for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
                 prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
         lane = code.loop(lanes, unroll=Unroll.VECTORS)
         add(first, code.value(lane.index))
