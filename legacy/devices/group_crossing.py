@@ -105,11 +105,8 @@ class SquareKernel:
                 positions[down], positions[across] = code.add(starts[down], y), code.add(starts[across], x)
                 tests = [self._below(positions[d], squares.shape.dims[d]) for d in (squares.across, squares.fast)]
                 cut = [test for test in tests if test is not None]
-                inside = code.branch(cut[0] if len(cut) == 1 else code.b.and_(*cut)) if cut else None
-                yield y, x, list(positions)
-                if inside is not None:
-                    inside.otherwise()
-                    inside.join((), ())
+                with code.when(code.all_of(cut)):
+                    yield y, x, list(positions)
 
     def _below(self, position: IndexValue, size: int) -> ir.Value | None:
         """Whether a position is one of the shape; None if it always is."""

@@ -163,10 +163,9 @@ def _nest(
         positions[d] = loops[-1].index
     if cut:
         for start, end in ((0, cut), (cut, dims[order[-1]])):
-            row = e.code.loop(end - start, start=start, unroll=unroll)
-            positions[order[-1]] = row.index
-            body(positions)
-            row.close()
+            with e.code.loop(end - start, start=start, unroll=unroll) as row:
+                positions[order[-1]] = row
+                body(positions)
     else:
         body(positions)
         if loops:
@@ -201,14 +200,15 @@ def _rows(
             spread(inner, prod(sizes))
             inner.close()
         return
-    rows = code.between(code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1))
-    start = code.multiply(rows.index, last)
-    first = code.maximum(code.subtract(steps.begin, start), 0)
-    inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
-    yield list(code.split(rows.index, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
-    spread(inner, prod(sizes))
-    inner.close()
-    rows.close()
+    with code.between(
+        code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1)
+    ) as row:
+        start = code.multiply(row, last)
+        first = code.maximum(code.subtract(steps.begin, start), 0)
+        inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
+        yield list(code.split(row, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+        spread(inner, prod(sizes))
+        inner.close()
 
 
 def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
@@ -259,10 +259,9 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
             if not inside:
                 columns((start, end, height), first, [])
                 continue
-            loop = e.code.loop(end - start, start=start, step=height)
-            top = e.code.add(first, loop.index)
-            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
-            loop.close()
+            with e.code.loop(end - start, start=start, step=height) as i:
+                top = e.code.add(first, i)
+                _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
 
     def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
         for width in parts(shape.dims[fast], TILE_SIDE):

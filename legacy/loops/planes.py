@@ -82,18 +82,17 @@ class Channels:
             places = [positions[d] for d in order]
             source = code.weighted_sum(places, [stride for _, stride in self.outer])
             target = code.weighted_sum(places, [shape.strides[d] for d in order])
-            loop = code.loop(self.pixels, step=self.lanes, unroll=Unroll.NEVER)
-            last = self.pixels - self.lanes  # of the vectors, which may lie over the one before
-            pixel = code.minimum(loop.index, last) if self.pixels % self.lanes else loop.index
-            b, first = code.b, code.add(source, code.multiply(pixel, self.count))
-            read = [code.value(code.add(first, k * self.lanes)) for k in range(self.count)]
-            pixels_ = e.leaves[self.leaf].value
-            loaded = [b.load(b.gep(pixels_, [at], source_etype=element), typ=vector, align=size) for at in read]
-            for n in range(self.count):
-                at = code.add(code.add(target, pixel), n * self.apart)
-                place = b.gep(result.value, [code.value(at)], source_etype=element)
-                b.store(self._channel(code, loaded, n), place, align=size)
-            loop.close()
+            with code.loop(self.pixels, step=self.lanes, unroll=Unroll.NEVER) as i:
+                last = self.pixels - self.lanes  # of the vectors, which may lie over the one before
+                pixel = code.minimum(i, last) if self.pixels % self.lanes else i
+                b, first = code.b, code.add(source, code.multiply(pixel, self.count))
+                read = [code.value(code.add(first, k * self.lanes)) for k in range(self.count)]
+                pixels_ = e.leaves[self.leaf].value
+                loaded = [b.load(b.gep(pixels_, [at], source_etype=element), typ=vector, align=size) for at in read]
+                for n in range(self.count):
+                    at = code.add(code.add(target, pixel), n * self.apart)
+                    place = b.gep(result.value, [code.value(at)], source_etype=element)
+                    b.store(self._channel(code, loaded, n), place, align=size)
 
     def _channel(self, code: Code, loaded: Sequence[ir.Value], n: int) -> ir.Value:
         """The lanes of one channel."""

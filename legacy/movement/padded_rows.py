@@ -114,18 +114,17 @@ class PaddedRows:
         assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
-        loop = code.range(rest, end, unroll=Unroll.SCALAR)
-        read, write = (code.multiply(loop.index, n) for n in (self.before, self.after))
-        for n in range(self.after):
-            b, k = code.b, n - self.low
-            if 0 <= k < self.before:
-                here = b.gep(source, [code.value(code.add(read, k))], inbounds=True, source_etype=element)
-                value = b.load(here, typ=element, align=dtype.component.bytes)
-            else:
-                value = b.extract_element(fillers, I32(n % self.each))
-            there = b.gep(target, [code.value(code.add(write, n))], inbounds=True, source_etype=element)
-            b.store(value, there, align=dtype.component.bytes)
-        loop.close([])
+        with code.range(rest, end, unroll=Unroll.SCALAR) as i:
+            read, write = (code.multiply(i, n) for n in (self.before, self.after))
+            for n in range(self.after):
+                b, k = code.b, n - self.low
+                if 0 <= k < self.before:
+                    here = b.gep(source, [code.value(code.add(read, k))], inbounds=True, source_etype=element)
+                    value = b.load(here, typ=element, align=dtype.component.bytes)
+                else:
+                    value = b.extract_element(fillers, I32(n % self.each))
+                there = b.gep(target, [code.value(code.add(write, n))], inbounds=True, source_etype=element)
+                b.store(value, there, align=dtype.component.bytes)
 
     def _fillers(self, e: Elemental, dtype: DType, element: ir.Type) -> ir.Value:
         """The lanes of the padding value."""

@@ -256,10 +256,8 @@ def over_regions(e: Elemental, results: Results, given: Regions, steps: Steps | 
         for d, place in numbered.items():
             condition = code.b.and_(condition, _is_within(code, place, parts[0][d]))
             code.limits.give(place, parts[0][d])
-        branch = code.branch(condition)
-        _over_rows(code, shape, parts, body, None, numbered)
-        branch.otherwise()
-        branch.join((), ())
+        with code.when(condition):
+            _over_rows(code, shape, parts, body, None, numbered)
     loop.close()
 
 

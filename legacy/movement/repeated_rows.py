@@ -94,18 +94,16 @@ class RepeatedRows:
         stop = code.subtract(end, self.together - 1)
         rows = code.range(begin, stop, self.together, carried=[code.value(begin)], unroll=Unroll.NEVER)
         lanes = LINE // dtype.component.bytes
-        line = code.loop(size, step=lanes)
-        place = code.add(code.multiply(rows.index, period), line.index)
-        _copy(code, block, line.index, leaf.pointer(e), place, ir.VectorType(part, lanes))
-        line.close()
+        with code.loop(size, step=lanes) as line:
+            place = code.add(code.multiply(rows.index, period), line)
+            _copy(code, block, line, leaf.pointer(e), place, ir.VectorType(part, lanes))
         (rest,) = rows.close([code.value(code.add(rows.index, self.together))])
         assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
         first = code.multiply(rest, period)
-        last = code.range(0, code.multiply(code.subtract(end, rest), period))
-        _copy(code, block, last.index, leaf.pointer(e), code.add(first, last.index), part)
-        last.close([])
+        with code.range(0, code.multiply(code.subtract(end, rest), period)) as last:
+            _copy(code, block, last, leaf.pointer(e), code.add(first, last), part)
 
     def _fill(self, e: Elemental, leaf: Leaf, block: Pointer) -> None:
         """Compute the elements of a period, whose other positions are 0, into the block."""

@@ -195,16 +195,13 @@ class _Runner:
         for first, last in ((0, skipped), (skipped, skipped + self.count)):
             if first == last:
                 continue
-            row = code.loop(last - first, start=first)
-            column = code.loop(width)
-            self.positions[self.column or 0] = code.add(start, column.index)
-            values = self.advance([stack.read(column.index) for stack in stacks], row.index)
-            if first == skipped:
-                self.write(values, row.index)
-            for stack, value in zip(stacks, values, strict=True):
-                stack.write(column.index, value)
-            column.close()
-            row.close()
+            with code.loop(last - first, start=first) as row, code.loop(width) as column:
+                self.positions[self.column or 0] = code.add(start, column)
+                values = self.advance([stack.read(column) for stack in stacks], row)
+                if first == skipped:
+                    self.write(values, row)
+                for stack, value in zip(stacks, values, strict=True):
+                    stack.write(column, value)
 
     def place(self, turn: IndexValue) -> IndexValue:
         """The position along the run at an iteration."""
