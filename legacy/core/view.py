@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ...codegen.options import EmitOptions
 from ...hlo.ir import Instruction
@@ -17,7 +18,7 @@ class View:
     """vector_bits: of the widest vectors. fma: whether the target has fused multiply-adds. products: those of integers
     that one instruction of the target adds up. bf16_pairs: whether one adds two of bf16 to f32. strict, by_element: as
     in EmitOptions. leaves: instruction whose value is in memory → the kernel argument that holds it. scratch: bytes of
-    scratch memory.
+    scratch memory. accesses: how the roots that were asked about read arrays (access.py).
     """
 
     vector_bits: int = 512
@@ -28,6 +29,7 @@ class View:
     by_element: bool = False
     leaves: Mapping[Instruction, int] = field(default_factory=dict)
     scratch: int = 0
+    accesses: dict[Instruction, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(request: KernelRequest, graph: Graph, options: EmitOptions) -> View:

@@ -21,7 +21,7 @@ from ..core.registers import I32, memory_type
 from ..core.stack import alloca
 from ..core.view import View
 from . import planes as channels
-from .crossings import Crossing, crossings_of, fastest_dimension
+from .access import Access, crossings_of, fastest_dimension, live_dimensions
 from .elemental import Elemental, Index
 from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import Leaf, write_all
@@ -123,8 +123,7 @@ def modes_of(
 
 def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None, modes: Modes) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
-    several = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]  # a row is the last one's
-    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *several]
+    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *reversed(live_dimensions(shape))]  # last: a row's
     _nest(e, shape.dims, order, [0] * shape.rank, body, modes, steps)
 
 
@@ -211,7 +210,7 @@ def _rows(
         inner.close()
 
 
-def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
+def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Access]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
     found = (
@@ -234,7 +233,7 @@ class Tiles:
 
     across: int
     fast: int
-    staged: tuple[Crossing, ...]
+    staged: tuple[Access, ...]
     lines: bool
     streams: bool
     inside: tuple[int, ...]
@@ -246,7 +245,8 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
     """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
     shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
     staged = [
-        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE_SIDE * TILE_SIDE))) for c in tiles.staged
+        Staged(c, Pointer(alloca(e.code, memory_type(c.value.shape.dtype), TILE_SIDE * TILE_SIDE)))
+        for c in tiles.staged
     ]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
@@ -372,7 +372,7 @@ def _tiles(
     column = code.loop(width[2])
     positions[fast] = code.add(column_start, column.index)
     for s in turned:
-        leaf = s.crossing.leaf
+        leaf = s.crossing.value
         value = load(code, s.tile, leaf.shape.dtype, code.add(code.multiply(row.index, width[2]), column.index))
         e.bind(leaf, Index.at(code, leaf.shape, [positions[r] for r in s.crossing.roles]), value)
     body(positions)
@@ -384,7 +384,7 @@ def _tiles(
 class Staged:
     """A crossing whose part of a tile is copied to the stack; at most TILE_SIDE × TILE_SIDE elements."""
 
-    crossing: Crossing
+    crossing: Access
     tile: Pointer
 
 
@@ -465,7 +465,7 @@ def _turn(
 
     straight: where the rows are written instead of the tile, block after block along them: whole lines if vectors are.
     """
-    code, c, leaf = e.code, s.crossing, s.crossing.leaf
+    code, c, leaf = e.code, s.crossing, s.crossing.value
     dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
     if straight is not None and code.view.vector_bits >= 8 * LINE:
         lanes = max(lanes, LINE // dtype.bytes if dtype.bytes > NARROW else 0)
@@ -552,8 +552,8 @@ def tiled(task: Task) -> Fit:
         least, side = MINIMUM_TILED_ELEMENTS, MINIMUM_TILED_SIDE
         raise Unfit(f"nothing of {least} elements is read across at least {side} rows of at least {side} elements")
     across, fast, crossings = found
-    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
+    exact = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    staged = tuple(c for c in exact.values() if _lanes(view, c.value.shape) >= 4)
     lines = results.alone and len(staged) == 1 and _moves(view, results.root)
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
     inside: list[int] = []

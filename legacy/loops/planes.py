@@ -15,7 +15,7 @@ from ...hlo.shapes import Shape
 from ..core.builder import Code, Unroll
 from ..core.registers import I32
 from ..core.view import View
-from .crossings import crossings_of
+from .access import crossings_of, live_dimensions
 from .elemental import Elemental
 from .form import at_least, needs
 from .leaf import Leaf
@@ -54,11 +54,11 @@ class Channels:
         needs(not view.by_element, "for a device")
         needs(dtype is not DType.PRED and 8 <= dtype.bits <= 64, f"{dtype.value} has not 8 to 64 bits")
         found = crossings_of(view, root, MINIMUM_ELEMENTS)
-        whole = len(found) == 1 and found[0].exact and found[0].leaf.shape.size == shape.size
+        whole = len(found) == 1 and found[0].exact and found[0].value.shape.size == shape.size
         needs(whole, "not all elements of one array are moved")
-        leaf, roles = found[0].leaf, found[0].roles
+        leaf, roles = found[0].value, found[0].roles
         strides = {role: leaf.shape.strides[d] for d, role in enumerate(roles) if leaf.shape.dims[d] != 1}
-        order = [d for d in shape.minor_to_major if shape.dims[d] != 1]
+        order = live_dimensions(shape)
         count, pixels = strides[order[0]], 1
         while order and strides[order[0]] == count * pixels:
             pixels *= shape.dims[order.pop(0)]

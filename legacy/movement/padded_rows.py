@@ -16,7 +16,7 @@ from ..core.builder import IndexValue, Unroll
 from ..core.registers import I32, poison
 from ..core.stack import alloca
 from ..core.view import View
-from ..loops.crossings import fastest_dimension
+from ..loops.access import fastest_dimension, live_dimensions
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
@@ -151,7 +151,7 @@ def _is_power(count: int) -> bool:
 def in_whole_rows(task: Task) -> bool:
     """Whether steps are of whole rows that follow each other: they number the slowest dimensions."""
     shape = task.results.shape
-    live = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+    live = live_dimensions(shape)[::-1]
     numbered = [d for d in task.numbered if shape.dims[d] != 1]
     return task.partition is None or (numbered == live[: len(numbered)] and len(numbered) < len(live))
 

@@ -16,6 +16,7 @@ from ..core.graph import walk
 from ..core.registers import memory_type
 from ..core.stack import alloca
 from ..core.view import View
+from ..loops.access import live_dimensions, values_of
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
@@ -60,7 +61,7 @@ class RepeatedRows:
         needs(alone, "the result is in memory, written in place, or an element of a tuple")
         at_least(shape.bytes, MINIMUM_BYTES, "bytes")
         needs(root.opcode in EMIT or root.opcode in _MOVES, f"{root.opcode.value} is the root")
-        order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+        order = live_dimensions(shape)[::-1]
         varies = _varying(view, root)
         needs(varies, "all elements are alike")
         needs(order[0] not in varies, "rows differ along the slowest dimension")
@@ -134,24 +135,16 @@ _MOVES = frozenset({Op.BROADCAST, Op.IOTA, Op.CONSTANT})
 def _varying(view: View, root: Instruction) -> set[int]:
     """The dimensions of an array along which its elements may differ."""
     found: set[int] = set()
-    start = (root, tuple(range(root.shape.rank)))
-    stack, seen = [start], {start}
-    while stack:
-        i, roles = stack.pop()
-        following: list[tuple[Instruction, tuple[int, ...]]] = []
-        if i.opcode is Op.BROADCAST and i not in view.leaves:
-            following = [(i.operands[0], tuple(roles[d] for d in i.dimensions))]
-        elif i.opcode in EMIT and i not in view.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
-            following = [(o, roles if o.shape.rank else ()) for o in i.operands]
-        elif i.opcode is Op.IOTA:
-            d = i.attributes["iota_dimension"]
-            found.update([roles[d]] if i.shape.dims[d] != 1 else [])
-        elif i.opcode is not Op.CONSTANT or not is_splat(i.literal):
-            found.update(role for d, role in enumerate(roles) if i.shape.dims[d] != 1)
-        new = [item for item in following if item not in seen]
-        seen.update(new)
-        stack += new
+    for access in values_of(view, [root], _FOLLOWED):
+        i, live = access.value, set(live_dimensions(access.value.shape))
+        if i.opcode is Op.IOTA:
+            live &= {i.attributes["iota_dimension"]}
+        if i in view.leaves or not (i.opcode in _FOLLOWED or (i.opcode is Op.CONSTANT and is_splat(i.literal))):
+            found.update(access.roles[d] for d in live)
     return found
+
+
+_FOLLOWED = EMIT.keys() | {Op.BROADCAST}
 
 
 @form(

@@ -14,6 +14,7 @@ from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Loop, Once, Range
 from ..core.registers import DOUBLE, FLOAT, Register
 from ..core.stack import StackArray
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.form import Results
 from ..loops.memory import Pointer, store
@@ -107,7 +108,7 @@ class Runs:
 
     @staticmethod
     def of(run: Running, shape: Shape, partition: Partition | None) -> Runs:
-        order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+        order = live_dimensions(shape)[::-1]
         column = order[-1] if order and order[-1] != run.dimension else None
         outer = tuple(d for d in order if d not in (run.dimension, column))
         if column is not None or not outer:

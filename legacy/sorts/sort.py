@@ -344,10 +344,10 @@ class _Few:
         half, e = len(self.shapes), Elemental(code, {}, self.rules, Scratch(None, 0))
         way = _Memory(Way(False, selected=1))
         sorted_ = _Sorter(e, self.instruction, [], way).sort_few(rows[:half], rows[half:], count)
-        with code.when(code.b.icmp_unsigned("!=", sorted_[0].start, rows[0].start)):
-            with code.loop(count, unroll=Unroll.NEVER) as i:
-                for row, target in zip(sorted_, rows, strict=False):
-                    target.write(code, i, row.read(code, i))
+        away = code.b.icmp_unsigned("!=", sorted_[0].start, rows[0].start)
+        with code.when(away), code.loop(count, unroll=Unroll.NEVER) as i:
+            for row, target in zip(sorted_, rows, strict=False):
+                target.write(code, i, row.read(code, i))
         code.b.ret_void()
 
 

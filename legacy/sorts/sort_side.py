@@ -149,13 +149,13 @@ class SideBySide:
     def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
         """Rows of neighbouring steps lie side by side."""
         code, lanes, inside = self.code, self.tile.lanes, steps.dimensions
-        with code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER) as i:
-            with loops_over(code, None, (), self.dims, others) as positions:
-                self._sort(positions, inside, i, lanes)
+        rows = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
+        with rows as row, loops_over(code, None, (), self.dims, others) as positions:
+            self._sort(positions, inside, row, lanes)
         count = code.remainder(code.subtract(steps.end, steps.begin), lanes)
-        with code.when(code.b.icmp_unsigned("!=", code.value(count), I64(0))):
-            with loops_over(code, None, (), self.dims, others) as positions:
-                self._sort(positions, inside, code.subtract(steps.end, count), count)
+        rest = code.b.icmp_unsigned("!=", code.value(count), I64(0))
+        with code.when(rest), loops_over(code, None, (), self.dims, others) as positions:
+            self._sort(positions, inside, code.subtract(steps.end, count), count)
 
     def _sort(self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue) -> None:
         """Sort `count` rows. side: the dimensions along which they have the numbers `first` and so on."""
