@@ -253,7 +253,7 @@ GROUPS = [
     ("differential_test_patience_and_1", ["differential/test_patience.py", "differential/test_worst_elements.py"], 25, 79, []),
     ("differential_test_same_code", ["differential/test_same_code.py"], 2, 79, []),
     ("differential_test_verdict_and_1", ["differential/test_verdict.py", "differential/test_verdict_sentences.py"], 23, 79, ["golden", "thunks_golden"]),
-    ("display_test_buffers_plot_and_1", ["display/test_buffers_plot.py", "display/test_graph.py"], 1, 40, ["tools"]),
+    ("display_test_buffers_plot_and_2", ["display/test_buffers_plot.py", "display/test_graph.py", "display/test_graph_folds.py"], 1, 40, ["tools"]),
     ("display_test_display", ["display/test_display.py"], 6, 80, []),
     ("evaluator_test_collectives", ["evaluator/test_collectives.py"], 11, 84, []),
     ("evaluator_test_collectives_errors_and_3", ["evaluator/test_collectives_errors.py", "evaluator/test_evaluator_opcodes.py", "evaluator/test_evaluator_rows.py", "evaluator/test_processors.py"], 26, 34, []),
