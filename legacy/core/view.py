@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ...codegen.options import EmitOptions
 from ...codegen.processors import Processor
@@ -18,7 +19,7 @@ class View:
     """vector_bits: of the widest vectors. fma: whether the target has fused multiply-adds. products: those of integers
     that one instruction of the target adds up. bf16_pairs: whether one adds two of bf16 to f32. strict, by_element: as
     in EmitOptions. leaves: instruction whose value is in memory → the kernel argument that holds it. scratch: bytes of
-    scratch memory.
+    scratch memory. accesses: how the roots that were asked about read arrays (access.py).
     """
 
     vector_bits: int = 512
@@ -30,6 +31,7 @@ class View:
     leaves: Mapping[Instruction, int] = field(default_factory=dict)
     scratch: int = 0
     processor: Processor = Processor()
+    accesses: dict[Instruction, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(request: KernelRequest, graph: Graph, options: EmitOptions) -> View:

@@ -103,12 +103,10 @@ def emit_group_rows(e: Elemental, results: Results, given: Rows, group: Group) -
     if any(leaf.in_place for leaf in numbers):
         group.barrier()  # others may still read what is overwritten
         at.at_row()
-    first = at.code.branch(at.code.b.icmp_unsigned("==", group.across, group.across.type(0)))
-    values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
-    for leaf, value in zip(numbers, values, strict=True):
-        leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
-    first.otherwise()
-    first.join((), ())
+    with at.code.when(at.code.b.icmp_unsigned("==", group.across, group.across.type(0))):
+        values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
+        for leaf, value in zip(numbers, values, strict=True):
+            leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
 
 
 def _taken(rows: RowGraph, lanes: int) -> int:
@@ -191,12 +189,10 @@ class GroupRows(RowElemental):
         for array, part in zip(every, parts, strict=True):
             array.write(group.across, part)
         group.barrier()
-        chosen = code.branch(code.b.icmp_unsigned("<", group.across, group.across.type(few)))
-        for reducer, array, target in zip(reducers, every, some, strict=True):
-            places = [code.add(group.across, few * k) for k in range(lanes // few)]
-            target.write(group.across, combined(reducer, array, places))
-        chosen.otherwise()
-        chosen.join((), ())
+        with code.when(code.b.icmp_unsigned("<", group.across, group.across.type(few))):
+            for reducer, array, target in zip(reducers, every, some, strict=True):
+                places = [code.add(group.across, few * k) for k in range(lanes // few)]
+                target.write(group.across, combined(reducer, array, places))
         group.barrier()
         return [combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
 

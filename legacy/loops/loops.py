@@ -21,7 +21,7 @@ from ..core.registers import I32, memory_type
 from ..core.stack import alloca
 from ..core.view import View
 from . import planes as channels
-from .crossings import Crossing, crossings_of, fastest_dimension
+from .access import Access, crossings_of, fastest_dimension, live_dimensions
 from .elemental import Elemental, Index
 from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import Leaf, write_all
@@ -117,8 +117,7 @@ def modes_of(
 
 def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None, modes: Modes) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
-    several = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]  # a row is the last one's
-    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *several]
+    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *reversed(live_dimensions(shape))]  # last: a row's
     _nest(e, shape.dims, order, [0] * shape.rank, body, modes, steps)
 
 
@@ -157,10 +156,9 @@ def _nest(
         positions[d] = loops[-1].index
     if cut:
         for start, end in ((0, cut), (cut, dims[order[-1]])):
-            row = e.code.loop(end - start, start=start, unroll=unroll)
-            positions[order[-1]] = row.index
-            body(positions)
-            row.close()
+            with e.code.loop(end - start, start=start, unroll=unroll) as row:
+                positions[order[-1]] = row
+                body(positions)
     else:
         body(positions)
         if loops:
@@ -195,17 +193,18 @@ def _rows(
             spread(inner, prod(sizes))
             inner.close()
         return
-    rows = code.between(code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1))
-    start = code.multiply(rows.index, last)
-    first = code.maximum(code.subtract(steps.begin, start), 0)
-    inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
-    yield list(code.split(rows.index, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
-    spread(inner, prod(sizes))
-    inner.close()
-    rows.close()
+    with code.between(
+        code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1)
+    ) as row:
+        start = code.multiply(row, last)
+        first = code.maximum(code.subtract(steps.begin, start), 0)
+        inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
+        yield list(code.split(row, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+        spread(inner, prod(sizes))
+        inner.close()
 
 
-def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
+def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Access]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
     found = (
@@ -228,7 +227,7 @@ class Tiles:
 
     across: int
     fast: int
-    staged: tuple[Crossing, ...]
+    staged: tuple[Access, ...]
     lines: bool
     streams: bool
     inside: tuple[int, ...]
@@ -240,7 +239,8 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
     """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
     shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
     staged = [
-        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE_SIDE * TILE_SIDE))) for c in tiles.staged
+        Staged(c, Pointer(alloca(e.code, memory_type(c.value.shape.dtype), TILE_SIDE * TILE_SIDE)))
+        for c in tiles.staged
     ]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
@@ -253,10 +253,9 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
             if not inside:
                 columns((start, end, height), first, [])
                 continue
-            loop = e.code.loop(end - start, start=start, step=height)
-            top = e.code.add(first, loop.index)
-            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
-            loop.close()
+            with e.code.loop(end - start, start=start, step=height) as i:
+                top = e.code.add(first, i)
+                _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
 
     def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
         for width in parts(shape.dims[fast], TILE_SIDE):
@@ -367,7 +366,7 @@ def _tiles(
     column = code.loop(width[2])
     positions[fast] = code.add(column_start, column.index)
     for s in turned:
-        leaf = s.crossing.leaf
+        leaf = s.crossing.value
         value = load(code, s.tile, leaf.shape.dtype, code.add(code.multiply(row.index, width[2]), column.index))
         e.bind(leaf, Index.at(code, leaf.shape, [positions[r] for r in s.crossing.roles]), value)
     body(positions)
@@ -379,7 +378,7 @@ def _tiles(
 class Staged:
     """A crossing whose part of a tile is copied to the stack; at most TILE_SIDE × TILE_SIDE elements."""
 
-    crossing: Crossing
+    crossing: Access
     tile: Pointer
 
 
@@ -465,7 +464,7 @@ def _turn(
 
     straight: where the rows are written instead of the tile, block after block along them: whole lines if vectors are.
     """
-    code, c, leaf = e.code, s.crossing, s.crossing.leaf
+    code, c, leaf = e.code, s.crossing, s.crossing.value
     dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
     line = code.view.processor.line_bytes
     if straight is not None and code.view.vector_bits >= 8 * line:
@@ -553,8 +552,8 @@ def tiled(task: Task) -> Fit:
         least, side = MINIMUM_TILED_ELEMENTS, MINIMUM_TILED_SIDE
         raise Unfit(f"nothing of {least} elements is read across at least {side} rows of at least {side} elements")
     across, fast, crossings = found
-    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
+    exact = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    staged = tuple(c for c in exact.values() if _lanes(view, c.value.shape) >= 4)
     lines = results.alone and len(staged) == 1 and _moves(view, results.root)
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
     inside: list[int] = []

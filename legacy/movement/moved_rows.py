@@ -70,12 +70,11 @@ class MovedRows:
         for first, end, step in ((low, low + many, TOGETHER * count), (low + many, low + self.whole, count)):
             if first == end:
                 continue
-            loop = code.loop(end - first, start=first, step=step, unroll=Unroll.NEVER)
-            for k in range(0, step, count):
-                here = [code.add(loop.index, k) if d == fast else p for d, p in enumerate(positions)]
-                moved = [code.add(p, t - c) for p, t, c in zip(here, self.there, self.corner, strict=True)]
-                self._line(e, leaf, moved, here)
-            loop.close()
+            with code.loop(end - first, start=first, step=step, unroll=Unroll.NEVER) as i:
+                for k in range(0, step, count):
+                    here = [code.add(i, k) if d == fast else p for d, p in enumerate(positions)]
+                    moved = [code.add(p, t - c) for p, t, c in zip(here, self.there, self.corner, strict=True)]
+                    self._line(e, leaf, moved, here)
 
     def _line(self, e: Elemental, leaf: Leaf, moved: Sequence[IndexValue], here: Sequence[IndexValue]) -> None:
         """Move a line from a position of the source to one of the result."""

@@ -16,7 +16,7 @@ from ..core.builder import IndexValue, Unroll
 from ..core.registers import I32, poison
 from ..core.stack import alloca
 from ..core.view import View
-from ..loops.crossings import fastest_dimension
+from ..loops.access import fastest_dimension, live_dimensions
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
@@ -112,18 +112,17 @@ class PaddedRows:
         assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
-        loop = code.range(rest, end, unroll=Unroll.SCALAR)
-        read, write = (code.multiply(loop.index, n) for n in (self.before, self.after))
-        for n in range(self.after):
-            b, k = code.b, n - self.low
-            if 0 <= k < self.before:
-                here = b.gep(source, [code.value(code.add(read, k))], inbounds=True, source_etype=element)
-                value = b.load(here, typ=element, align=dtype.component.bytes)
-            else:
-                value = b.extract_element(fillers, I32(n % self.each))
-            there = b.gep(target, [code.value(code.add(write, n))], inbounds=True, source_etype=element)
-            b.store(value, there, align=dtype.component.bytes)
-        loop.close([])
+        with code.range(rest, end, unroll=Unroll.SCALAR) as i:
+            read, write = (code.multiply(i, n) for n in (self.before, self.after))
+            for n in range(self.after):
+                b, k = code.b, n - self.low
+                if 0 <= k < self.before:
+                    here = b.gep(source, [code.value(code.add(read, k))], inbounds=True, source_etype=element)
+                    value = b.load(here, typ=element, align=dtype.component.bytes)
+                else:
+                    value = b.extract_element(fillers, I32(n % self.each))
+                there = b.gep(target, [code.value(code.add(write, n))], inbounds=True, source_etype=element)
+                b.store(value, there, align=dtype.component.bytes)
 
     def _fillers(self, e: Elemental, dtype: DType, element: ir.Type) -> ir.Value:
         """The lanes of the padding value."""
@@ -150,7 +149,7 @@ def _is_power(count: int) -> bool:
 def in_whole_rows(task: Task) -> bool:
     """Whether steps are of whole rows that follow each other: they number the slowest dimensions."""
     shape = task.results.shape
-    live = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+    live = live_dimensions(shape)[::-1]
     numbered = [d for d in task.numbered if shape.dims[d] != 1]
     return task.partition is None or (numbered == live[: len(numbered)] and len(numbered) < len(live))
 

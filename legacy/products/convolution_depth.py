@@ -136,11 +136,10 @@ class Deep(Held):
             if start == end:
                 continue
             block = min(self.features, end - start)
-            loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
-            self._read(block)
-            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
-                yield places, loop.index, block
-            loop.close()
+            with code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER) as i:
+                self._read(block)
+                with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                    yield places, i, block
 
     def _read(self, block: int) -> None:
         self.weights = Weights(self.code, self.instruction.operands[1], self.dtype, block)

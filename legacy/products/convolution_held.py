@@ -270,12 +270,11 @@ class Weights:
         code, shape = self.code, self.operand.shape
         read = Vectors(shape.dtype, self.dtype, self.width)
         outs = shape.dims[shape.minor_to_major[0]]
-        loop = code.loop(shape.size // outs, unroll=Unroll.DONE)
-        source = code.add(code.multiply(loop.index, outs), start)
-        for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
-            target = code.add(code.multiply(loop.index, self.width), n * read.lanes)
-            code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
-        loop.close()
+        with code.loop(shape.size // outs, unroll=Unroll.DONE) as i:
+            source = code.add(code.multiply(i, outs), start)
+            for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
+                target = code.add(code.multiply(i, self.width), n * read.lanes)
+                code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
 
 
 def first_held(c: Convolution, most: int) -> int:
@@ -327,22 +326,21 @@ class Held(Columns):
         assert self.across is not None
         code, inside = self.code, part.end - part.start
         tiles, over = -(-inside // part.step), inside % part.step > 0
-        loop = code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER)
-        one = self._beside(part, code.subtract(loop.index, tiles))
-        block, phase = code.divide(loop.index, part.apart), code.remainder(loop.index, part.apart)
-        first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
-        whole = code.b.icmp_unsigned("<", code.value(loop.index), I64(tiles))
-        back = code.minimum(first, part.end - part.step) if over else first
-        place = code.b.select(whole, code.value(back), code.value(one))
-        self.count = code.b.select(whole, I64(part.step), I64(1))
-        stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
-        for value in (place, self.count, stored):
-            code.define(value, code.scope)
-        self.stored = stored if over else 0
-        self.place[self.across] = place
-        self._tile(part, start, width)
-        self.stored = 0
-        loop.close()
+        with code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER) as i:
+            one = self._beside(part, code.subtract(i, tiles))
+            block, phase = code.divide(i, part.apart), code.remainder(i, part.apart)
+            first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
+            whole = code.b.icmp_unsigned("<", code.value(i), I64(tiles))
+            back = code.minimum(first, part.end - part.step) if over else first
+            place = code.b.select(whole, code.value(back), code.value(one))
+            self.count = code.b.select(whole, I64(part.step), I64(1))
+            stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
+            for value in (place, self.count, stored):
+                code.define(value, code.scope)
+            self.stored = stored if over else 0
+            self.place[self.across] = place
+            self._tile(part, start, width)
+            self.stored = 0
 
     def unfinished(self, part: Part) -> Loop | Once | Range:
         if isinstance(self.stored, int):
@@ -390,13 +388,12 @@ class Held(Columns):
             if end - start == width and is_short(width, self.dtype):
                 self.known = self.grid.lanes - width
                 start, width = start - self.known, self.grid.lanes
-            loop = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
-            self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
-            if self.panel is not None:
-                self.weights.copy(self.e, loop.index)
-            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
-                yield places, loop.index, width
-            loop.close()
+            with code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER) as i:
+                self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
+                if self.panel is not None:
+                    self.weights.copy(self.e, i)
+                with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                    yield places, i, width
         self.known = 0
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:

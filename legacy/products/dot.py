@@ -275,12 +275,11 @@ def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: St
     for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
         sums.start(block)
         _accumulate(e, instruction, sums, given, positions, start, block)
-        loop = code.loop(block)
-        positions[column] = code.add(start, loop.index)
-        index = Index.at(code, result, positions)
-        e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(loop.index)[0]))
-        write_all(e, results.leaves, index)
-        loop.close()
+        with code.loop(block) as i:
+            positions[column] = code.add(start, i)
+            index = Index.at(code, result, positions)
+            e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(i)[0]))
+            write_all(e, results.leaves, index)
 
 
 def _accumulate(
@@ -301,18 +300,17 @@ def _accumulate(
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
     apart, each = given.apart, given.each
     for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
-        loop = code.loop(block)
-        positions[given.column] = code.add(start, loop.index)
-        (total,) = sums.read(loop.index)
-        for r in range(rows):
-            for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
-                inner[k] = place
-            left, right = dims.operand_positions(positions, inner)
-            a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
-            b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
-            total = multiply_add(code, dtype, total, a, b, apart)
-        sums.write(loop.index, [total])
-        loop.close()
+        with code.loop(block) as i:
+            positions[given.column] = code.add(start, i)
+            (total,) = sums.read(i)
+            for r in range(rows):
+                for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
+                    inner[k] = place
+                left, right = dims.operand_positions(positions, inner)
+                a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
+                b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
+                total = multiply_add(code, dtype, total, a, b, apart)
+            sums.write(i, [total])
 
 
 @form("dot/columns", emit_column_dot, MINIMUM_COLUMNS="columns")

@@ -196,14 +196,14 @@ class _Body:
     def _fetch_target(self) -> None:
         """Fetch the lines of C that the tile replaces or adds to, while its sums are computed."""
         code, of = self.code, self.of
-        rows = code.loop(self.micro.rows, unroll=Unroll.NEVER)
-        lines = code.range(0, of["lines"], unroll=Unroll.NEVER)
-        b = code.b
-        row = b.mul(code.value(rows.index), b.mul(of["c_row"], I64(self.micro.dtype.bytes)))
-        offset = b.add(row, b.mul(code.value(lines.index), I64(code.view.processor.line_bytes)))
-        prefetch(code, Pointer(of["c"]), DType.S8, offset, write=True)
-        lines.close()
-        rows.close()
+        with (
+            code.loop(self.micro.rows, unroll=Unroll.NEVER) as r,
+            code.range(0, of["lines"], unroll=Unroll.NEVER) as line,
+        ):
+            b = code.b
+            row = b.mul(code.value(r), b.mul(of["c_row"], I64(self.micro.dtype.bytes)))
+            offset = b.add(row, b.mul(code.value(line), I64(code.view.processor.line_bytes)))
+            prefetch(code, Pointer(of["c"]), DType.S8, offset, write=True)
 
     def _sums(self, starts: Sequence[ir.Value], first: IndexValue, count: ir.Value) -> list[ir.Value]:
         """The sums of `count` products from place `first` on: the tile's values, row by row."""

@@ -192,9 +192,8 @@ class _Rows:
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
         """Loops over the blocks of the depth: (the first element or part, their number)."""
         for first, end, count in parts(self.problem.length, self.problem.block):
-            loop = self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER)
-            yield loop.index, count
-            loop.close()
+            with self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER) as i:
+                yield i, count
 
     def pack(self) -> None:
         """Pack the columns, block by block."""
@@ -235,26 +234,23 @@ class _Rows:
         """Round the sums of `count` rows from `top` on, and store them, or call `finish` for each."""
         e, code, p, shape = self.e, self.e.code, self.problem, self.instruction.shape
         dtype = accumulator_dtype(self.instruction)
-        rows = code.range(0, count, unroll=Unroll.NEVER)
-        columns = code.loop(p.few.size, unroll=Unroll.NEVER)
-        total = load(code, sums, dtype, code.add(code.multiply(rows.index, p.few.size), columns.index))
-        value = total if p.parts > 1 else rounded(code, dtype, shape.dtype, total)
-        row = code.add(top, rows.index)
-        inside = code.add(code.multiply(row, p.row), code.multiply(columns.index, p.column))
-        linear = code.add(self.place, inside)
-        if finish is None:
-            store(code, result, shape.dtype, linear, value)
-        else:
-            places = [*self.batch]
-            pairs = [(row, p.wide), (columns.index, p.few)]
-            for part, side in reversed(pairs) if p.swapped != p.exchanged else pairs:
-                dims = [side.operand.shape.dims[d] for d in side.free]
-                places += code.split(part, dims, list(reversed(range(len(dims)))))
-            index = Index(code, shape.dims, shape.minor_to_major, tuple(places), linear)
-            e.bind(self.instruction, index, value)
-            finish(index)
-        columns.close()
-        rows.close()
+        with code.range(0, count, unroll=Unroll.NEVER) as r, code.loop(p.few.size, unroll=Unroll.NEVER) as column:
+            total = load(code, sums, dtype, code.add(code.multiply(r, p.few.size), column))
+            value = total if p.parts > 1 else rounded(code, dtype, shape.dtype, total)
+            row = code.add(top, r)
+            inside = code.add(code.multiply(row, p.row), code.multiply(column, p.column))
+            linear = code.add(self.place, inside)
+            if finish is None:
+                store(code, result, shape.dtype, linear, value)
+            else:
+                places = [*self.batch]
+                pairs = [(row, p.wide), (column, p.few)]
+                for part, side in reversed(pairs) if p.swapped != p.exchanged else pairs:
+                    dims = [side.operand.shape.dims[d] for d in side.free]
+                    places += code.split(part, dims, list(reversed(range(len(dims)))))
+                index = Index(code, shape.dims, shape.minor_to_major, tuple(places), linear)
+                e.bind(self.instruction, index, value)
+                finish(index)
 
 
 @form(

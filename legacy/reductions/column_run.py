@@ -112,15 +112,14 @@ def emit(e: Elemental, results: Results, given: ColumnRun, steps: Steps | None) 
     with loops_over(code, steps, inside, dims, outer, Unroll.NEVER) as places:
         first = code.weighted_sum([places[d] for d in outer], [operand.shape.strides[d] for d in outer])
         sums = helper.call_into(code, [address(code, e.leaves[given.source], dtype, first)], given.rows * given.width)
-        column = code.loop(given.width)
-        sizes = [dims[d] for d in given.columns]
-        positions: list[IndexValue] = [places[d] for d in outer]
-        positions += code.split(column.index, sizes, list(reversed(range(len(sizes)))))
-        index = Index.at(code, reduction.shape, positions)
-        slot = code.b.gep(sums, [code.value(column.index)], inbounds=True, source_etype=memory_type(dtype))
-        e.bind(reduction, index, code.b.fadd(start, code.b.load(slot, typ=memory_type(dtype), align=dtype.bytes)))
-        write_all(e, results.leaves, index)
-        column.close()
+        with code.loop(given.width) as column:
+            sizes = [dims[d] for d in given.columns]
+            positions: list[IndexValue] = [places[d] for d in outer]
+            positions += code.split(column, sizes, list(reversed(range(len(sizes)))))
+            index = Index.at(code, reduction.shape, positions)
+            slot = code.b.gep(sums, [code.value(column)], inbounds=True, source_etype=memory_type(dtype))
+            e.bind(reduction, index, code.b.fadd(start, code.b.load(slot, typ=memory_type(dtype), align=dtype.bytes)))
+            write_all(e, results.leaves, index)
 
 
 @form("reduce/run", emit, sum_run, MINIMUM_LENGTH="elements of a run", MAXIMUM_LENGTH="elements of a run")

@@ -181,13 +181,12 @@ def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: St
         reducers.fill(block)
         _accumulate(e, reducers, positions, blocks, start, block)
         for first_column, width in parts_of(block):
-            column = code.loop(width, unroll=_over_many(blocks, block))
-            at = code.add(column.index, first_column)
-            positions[fastest] = code.add(start, at)
-            index = Index.at(code, result, [positions[d] for d in kept])
-            reducers.bind(at, index)
-            write_all(e, results.leaves, index)
-            column.close()
+            with code.loop(width, unroll=_over_many(blocks, block)) as column:
+                at = code.add(column, first_column)
+                positions[fastest] = code.add(start, at)
+                index = Index.at(code, result, [positions[d] for d in kept])
+                reducers.bind(at, index)
+                write_all(e, results.leaves, index)
 
 
 def _accumulate(
@@ -221,20 +220,20 @@ def _accumulate(
         for d, place in zip(order, places, strict=True):
             positions[d] = place
         piece = columns if rows == together else block
-        line = code.loop(block, step=piece, unroll=Unroll.NEVER)
-        if piece < block:
-            positions[fastest] = code.add(block_start, line.index)
-            for k in range(rows):
-                positions[order[-1]] = code.add(places[-1], rows + k)
-                fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
-        for start, width in parts_of(piece):
-            kind = unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
-            column = code.loop(width, unroll=kind)
-            at = code.add(line.index, code.add(column.index, start))
-            positions[fastest] = code.add(block_start, at)
-            _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
-            column.close()
-        line.close()
+        with code.loop(block, step=piece, unroll=Unroll.NEVER) as line:
+            if piece < block:
+                positions[fastest] = code.add(block_start, line)
+                for k in range(rows):
+                    positions[order[-1]] = code.add(places[-1], rows + k)
+                    fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
+            for start, width in parts_of(piece):
+                kind = (
+                    unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
+                )
+                with code.loop(width, unroll=kind) as column:
+                    at = code.add(line, code.add(column, start))
+                    positions[fastest] = code.add(block_start, at)
+                    _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
 
 
 def _combine(

@@ -141,24 +141,20 @@ class SideBySide:
             for start, end in ((0, whole), (whole, rows)):
                 if start != end:
                     count = min(end - start, self.tile.lanes)
-                    loop = self.code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-                    first, lanes = loop.index, () if column is None else (column,)
-                    self._sort(positions, lanes, first, count)
-                    loop.close()
+                    with self.code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as i:
+                        first, lanes = i, () if column is None else (column,)
+                        self._sort(positions, lanes, first, count)
 
     def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
         """Rows of neighbouring steps lie side by side."""
         code, lanes, inside = self.code, self.tile.lanes, steps.dimensions
-        loop = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
-        with loops_over(code, None, (), self.dims, others) as positions:
-            self._sort(positions, inside, loop.index, lanes)
-        loop.close()
+        rows = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
+        with rows as row, loops_over(code, None, (), self.dims, others) as positions:
+            self._sort(positions, inside, row, lanes)
         count = code.remainder(code.subtract(steps.end, steps.begin), lanes)
-        rest = code.branch(code.b.icmp_unsigned("!=", code.value(count), I64(0)))
-        with loops_over(code, None, (), self.dims, others) as positions:
+        rest = code.b.icmp_unsigned("!=", code.value(count), I64(0))
+        with code.when(rest), loops_over(code, None, (), self.dims, others) as positions:
             self._sort(positions, inside, code.subtract(steps.end, count), count)
-        rest.otherwise()
-        rest.join((), ())
 
     def _sort(self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue) -> None:
         """Sort `count` rows. side: the dimensions along which they have the numbers `first` and so on."""
@@ -254,14 +250,12 @@ class SideBySide:
     def _exchange(self) -> None:
         """Exchange neighbours, of which the first has an even number or an odd one by turns, until all are in order."""
         code = self.code
-        turns = code.loop((self.length + 1) // 2, unroll=Unroll.NEVER)
-        for first in (0, 1):
-            pairs = (self.length - first) // 2
-            if pairs:
-                loop = code.loop(pairs, unroll=Unroll.NEVER)
-                self._exchange_pair(code.add(code.multiply(loop.index, 2), first))
-                loop.close()
-        turns.close()
+        with code.loop((self.length + 1) // 2, unroll=Unroll.NEVER):
+            for first in (0, 1):
+                pairs = (self.length - first) // 2
+                if pairs:
+                    with code.loop(pairs, unroll=Unroll.NEVER) as i:
+                        self._exchange_pair(code.add(code.multiply(i, 2), first))
 
     def _exchange_pair(self, at: IndexValue) -> None:
         b, later, behind = self.code.b, None, self.code.add(at, 1)
@@ -277,20 +271,19 @@ class SideBySide:
         start = min(result.start for result in self.results)
         end = max(result.start + result.shape.dims[self.dimension] for result in self.results)
         table, count = pair_table(code, self.length, start, end)
-        loop = code.loop(2 * count, step=2, unroll=Unroll.NEVER)
-        b, pair = code.b, []
-        for k in (0, 1):
-            entry = b.gep(table, [code.value(code.add(loop.index, k))], inbounds=True, source_etype=I8)
-            pair.append(b.zext(b.load(entry, typ=I8, align=1), I64))
-        low, high = ([self._fetch(number, place) for number in held] for place in pair)
-        later = b.icmp_signed(">", low[-1], high[-1])
-        if len(held) > 1:
-            later = b.and_(later, b.icmp_signed("==", low[0], high[0]))
-            later = b.or_(later, b.icmp_signed(">", low[0], high[0]))
-        for number in held:
-            self._put(number, pair[0], b.select(later, high[number], low[number]))
-            self._put(number, pair[1], b.select(later, low[number], high[number]))
-        loop.close()
+        with code.loop(2 * count, step=2, unroll=Unroll.NEVER) as i:
+            b, pair = code.b, []
+            for k in (0, 1):
+                entry = b.gep(table, [code.value(code.add(i, k))], inbounds=True, source_etype=I8)
+                pair.append(b.zext(b.load(entry, typ=I8, align=1), I64))
+            low, high = ([self._fetch(number, place) for number in held] for place in pair)
+            later = b.icmp_signed(">", low[-1], high[-1])
+            if len(held) > 1:
+                later = b.and_(later, b.icmp_signed("==", low[0], high[0]))
+                later = b.or_(later, b.icmp_signed(">", low[0], high[0]))
+            for number in held:
+                self._put(number, pair[0], b.select(later, high[number], low[number]))
+                self._put(number, pair[1], b.select(later, low[number], high[number]))
 
     def _fetch(self, number: int, at: IndexValue) -> ir.Value:
         """One place of all rows, of an array of the tile."""
