@@ -16,9 +16,14 @@ from ..core.graph import Buffer
 from ..numerics.elementwise import EMIT
 from .elemental import Elemental
 
-FEW = 2  # arrays that are fetched ahead together
-DISTANCE = 8192  # bytes that a loop along memory is ahead of what it reads
-LONG_RUN = 4 * DISTANCE  # bytes between jumps from which on little is fetched that does not follow
+MAXIMUM_STREAMS = 2
+"""Arrays that are fetched ahead together, at most."""
+
+DISTANCE_BYTES = 8192
+"""Bytes that a loop along memory is ahead of what it reads."""
+
+LONG_RUN_BYTES = 4 * DISTANCE_BYTES
+"""Bytes between jumps: where they are fewer, most of what is fetched does not follow."""
 
 
 def streams(facts: Facts, operands: Iterable[Buffer], source: Buffer) -> list[Buffer]:
@@ -40,7 +45,7 @@ def streams(facts: Facts, operands: Iterable[Buffer], source: Buffer) -> list[Bu
         elif buffer.writer.opcode in EMIT or buffer.writer.opcode in (Op.RESHAPE, Op.BITCAST):
             stack.extend(buffer.writer.inputs)
     large = any(math.prod(x.dims) * x.dtype.bytes >= facts.processor.second_cache_bytes for x in found)
-    return list(found) if large and len(found) <= FEW and not any(x.dtype.is_complex for x in found) else []
+    return list(found) if large and len(found) <= MAXIMUM_STREAMS and not any(x.dtype.is_complex for x in found) else []
 
 
 def _has_offsets_of(buffer: Buffer, source: Buffer) -> bool:

@@ -14,7 +14,8 @@ from ..core.graph import Buffer
 from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
 
-MINIMUM_LINES = 16  # of a part of a row
+MINIMUM_LINES = 16
+"""Lines of a part of a row."""
 
 
 def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, index: Indices) -> bool:

@@ -22,10 +22,17 @@ from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
 from .padded_rows import after, are_whole_rows, whole_dimensions
 
-PIECE_BYTES = 1 << 10  # bytes of a piece at least
-MAXIMUM_PIECE_BYTES = Processor().first_cache_bytes // 2  # and at most: it stays in the first cache
-MAXIMUM_READ_ROW_BYTES = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
-MINIMUM_BYTES = 1 << 13  # bytes of a result
+MINIMUM_PIECE_BYTES = 1 << 10
+"""Bytes of a piece: a loop over it is worth its beginning."""
+
+MAXIMUM_PIECE_BYTES = Processor().first_cache_bytes // 2
+"""Bytes of a piece: it stays in the first cache of any processor."""
+
+MAXIMUM_READ_ROW_BYTES = 1 << 7
+"""Bytes of a row that is only read: LLVM has full vectors of longer ones."""
+
+MINIMUM_BYTES = 1 << 13
+"""Bytes of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ def repetition_of(facts: Facts, result: Buffer) -> Repetition | str:
         return more(size, "bytes of a row", most)
     line = facts.processor.line_bytes
     whole = line // math.gcd(size, line)
-    piece, rows = -(-max(1, PIECE_BYTES // size) // whole) * whole, result.shape.size // length
+    piece, rows = -(-max(1, MINIMUM_PIECE_BYTES // size) // whole) * whole, result.shape.size // length
     if piece * size > MAXIMUM_PIECE_BYTES:
         return more(piece * size, "bytes of a piece of whole lines", MAXIMUM_PIECE_BYTES)
     if rows < 2 * piece:

@@ -21,12 +21,14 @@ from ..loops.form import Answer, Fits
 from ..loops.generic import emit_generic
 from ..loops.loops import MINIMUM_TILED_SIDE, Places, are_whole_tiles, crossing_dimension
 from ..loops.ranges import Steps, bounds, open_steps
-from ..loops.squares import LANE, square_turned, unpacked
+from ..loops.squares import LANE_BYTES, square_turned, unpacked
 from ..loops.view import Subject, View
 from .regions import Box, over_boxes
 
-BAND_ROWS = 256  # rows of blocks that are finished before the next ones
-LINES = 8
+BAND_ROWS = 256
+"""Rows of blocks that are finished before the next ones."""
+
+LINES_TOGETHER = 8
 """Lines of a row of the result that follow each other: rows a power of two apart share places of the caches. Of
 non-temporal stores, which leave the caches, it is one, and two of halves.
 """
@@ -38,7 +40,7 @@ MINIMUM_VECTOR_BYTES = 32
 """Bytes of a side that is long enough in any case: by blocks of four, AVX2 takes half the time for 64-bit numbers."""
 MINIMUM_STREAMED_SIDE = 4
 """Of blocks of results that are written with non-temporal stores, which are worth more."""
-BY_LANES = 2
+LANE_ELEMENT_BYTES = 2
 """Bytes of elements up to which a block is as high as a lane has elements, and as wide as a vector: nothing crosses
 lanes then, and 512 bits are a whole line. In rows that are shorter than a lane, blocks are half as high and wide.
 """
@@ -55,8 +57,8 @@ class Block:
 
 def block_for(size: int, width: int, vector_bits: int, least: int, line_bytes: int) -> Block | None:
     """The block of a result with rows of `width` elements of `size` bytes; None if it is lower than `least`."""
-    if size <= BY_LANES:
-        height = side = LANE // size if width >= LANE // size else MINIMUM_SIDE
+    if size <= LANE_ELEMENT_BYTES:
+        height = side = LANE_BYTES // size if width >= LANE_BYTES // size else MINIMUM_SIDE
         while 2 * side <= min(width, vector_bits // (8 * size)):
             side *= 2
     else:
@@ -178,7 +180,7 @@ def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) ->
     else:
         loops, offset_from, offset_to = _block_loops(b, result, blocks, steps)
     rows = _load_rows(e, blocks.source, offset_from, blocks.strides[fast], block)
-    if result.dtype.bytes <= BY_LANES:
+    if result.dtype.bytes <= LANE_ELEMENT_BYTES:
         turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
     else:
         turned = square_turned(b, rows, result.dtype.bytes)
@@ -283,7 +285,7 @@ def _block_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None
     band = min(BAND_ROWS, ends[0])
     whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
-    lines = block.line // block.width if blocks.streams else LINES
+    lines = block.line // block.width if blocks.streams else LINES_TOGETHER
     piece = block.line * math.gcd(ends[1] // block.line, lines)
     open_loop(fast, 0, ends[1], piece)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
@@ -305,7 +307,7 @@ def _depth(b: Builder, result: Buffer, block: Block, streams: bool) -> int:
     if streams and block.width < block.line:
         return block.height
     size, line = result.dtype.bytes, b.processor.line_bytes
-    return math.lcm(block.height, (line if streams or size > BY_LANES else line // 2) // size)
+    return math.lcm(block.height, (line if streams or size > LANE_ELEMENT_BYTES else line // 2) // size)
 
 
 def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:

@@ -9,12 +9,23 @@ from ..core.facts import Facts
 from .dot_product import Product, is_readable
 from .dot_registers import FEW_REGISTERS
 
-FLAT_ROWS = 16  # of a tile that reads B in place; of more rows, the addresses of A's rows would be on the stack
-FLAT_TILES = 2  # of rows that read B in place; more of them gain from a copy of it
-LARGE_CACHES = 4  # second caches that B fills, from which on it comes from beyond them
-FAR = 128  # vectors between rows of B beyond which one of each takes as long to read as four
-NEAR_TILE = 8  # rows of A, up to which a tile reads several vectors of each row of B
-PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
+FLAT_ROWS = 16
+"""Rows of a tile that reads B in place; of more rows, the addresses of A's rows would be on the stack."""
+
+FLAT_TILES = 2
+"""Tiles of rows that read B in place; more of them gain from a copy of it."""
+
+LARGE_CACHES = 4
+"""Second caches: a B that fills more comes from beyond them."""
+
+FAR_VECTORS = 128
+"""Vectors between rows of B: beyond as many, one of each row takes as long to read as four."""
+
+NEAR_TILE_ROWS = 8
+"""Rows of A, up to which a tile reads several vectors of each row of B."""
+
+MINIMUM_PACK_ROWS = 8
+"""Rows of A: with fewer, a panel is used too few times to be packed."""
 
 
 def is_flat(product: Product, wide: DType, facts: Facts, narrow: bool) -> bool:
@@ -22,12 +33,12 @@ def is_flat(product: Product, wide: DType, facts: Facts, narrow: bool) -> bool:
     whole depth.
     """
     rows = product.factors
-    if rows < PACK_ROWS:
+    if rows < MINIMUM_PACK_ROWS:
         return True
     if product.left.dtype is not wide or not is_readable(product, wide):
         return False
     if is_large(product, wide, facts) and (
-        narrow or (rows > near_rows(facts) and 8 * product.depth.rhs * wide.bytes > FAR * facts.vector_bits)
+        narrow or (rows > near_rows(facts) and 8 * product.depth.rhs * wide.bytes > FAR_VECTORS * facts.vector_bits)
     ):
         return False
     if narrow and shares_lines(product, facts):
@@ -37,7 +48,7 @@ def is_flat(product: Product, wide: DType, facts: Facts, narrow: bool) -> bool:
 
 def near_rows(facts: Facts) -> int:
     """The most rows whose tiles read parts of a large B along all columns: those of two tiles, if these are wide."""
-    return 2 * NEAR_TILE if facts.processor.vector_registers > FEW_REGISTERS else NEAR_TILE
+    return 2 * NEAR_TILE_ROWS if facts.processor.vector_registers > FEW_REGISTERS else NEAR_TILE_ROWS
 
 
 def is_large(product: Product, wide: DType, facts: Facts) -> bool:

@@ -21,18 +21,32 @@ from .dot import accumulator_of, narrow
 from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import converts_in_vectors
 from .dot_narrow_tile import SlimColumns, SlimTile, rows_at_once
-from .dot_product import Operand, Product, loops_of_steps, open_loops, positions_of_step
+from .dot_product import MINIMUM_VECTOR_BITS, Operand, Product, loops_of_steps, open_loops, positions_of_step
 from .dot_registers import FEW_REGISTERS
 
-MAXIMUM_COLUMNS = 8  # more of them fill vectors of a register tile
-MAXIMUM_COLUMNS_OF_FEW = 7  # the same with few registers, unless the tile's B would be the many rows, which it copies
-MINIMUM_ROWS = 16  # for which columns are worth a copy
-MINIMUM_ROW_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than their products
-MINIMUM_VECTOR_BITS = 128  # of vectors
-MAXIMUM_COLUMN_BYTES = 1 << 18  # on the stack
-BAND_ROWS = 96  # rows of a block; their sums may be on the stack
-LONG_ROW_BYTES = 2 << 10  # bytes of a row from which on a processor does not find the next one in time
-STREAM_ROWS = 8  # rows at once then
+MAXIMUM_COLUMNS = 8
+"""Columns: more of them fill vectors of a register tile."""
+
+MAXIMUM_COLUMNS_OF_FEW = 7
+"""The same with few registers, unless the tile's B would be the many rows, which it copies."""
+
+MINIMUM_ROWS = 16
+"""Rows for which columns are worth a copy."""
+
+MINIMUM_ROW_VECTORS = 3
+"""Vectors of a row: sums over the lanes of fewer take longer than their products."""
+
+MAXIMUM_COLUMN_BYTES = 1 << 18
+"""Bytes of columns that are copied to the stack."""
+
+BAND_ROWS = 96
+"""Rows of a block; their sums may be on the stack."""
+
+LONG_ROW_BYTES = 2 << 10
+"""Bytes of a row: a processor does not find the next one of as long ones in time."""
+
+STREAM_ROWS = 8
+"""Rows at once then."""
 
 
 def fits(view: View, subject: Subject) -> Answer:

@@ -13,11 +13,12 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import Elemental, load_element
 from ..numerics.convert import convert_to
 from .dot_blocks import Blocking
-from .dot_pack import ACROSS, NEXT_ROWS, Pack
+from .dot_pack import DEPTH_TOGETHER, ROWS_AHEAD, Pack
 from .dot_product import Operand, is_readable
 from .dot_words import Words
 
-AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
+ELEMENTS_AHEAD = 32
+"""Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +105,16 @@ class Operands:
                 self._store_first_sums(self.words, depth, columns // self.lanes)
             return
         if self.column.rhs != 1 and self.depth.rhs == self.parts:
-            whole = depth - depth % ACROSS
+            whole = depth - depth % DEPTH_TOGETHER
             for first, last in ((0, whole), (whole, depth)):
                 if first != last:
-                    with b.loop(first, last, min(ACROSS, last - first), unroll=Unroll.NONE) as group:
-                        self._pack_across(block, group.index, min(ACROSS, last - first))
+                    with b.loop(first, last, min(DEPTH_TOGETHER, last - first), unroll=Unroll.NONE) as group:
+                        self._pack_across(block, group.index, min(DEPTH_TOGETHER, last - first))
         else:
             with b.loop(0, depth, unroll=Unroll.NONE) as slow:
                 if self.fetches and self.column.rhs == 1:
                     for n in range(self.size):
-                        self._fetch_row(block, b.add(b.mul(b.add(slow.index, NEXT_ROWS), self.size), n))
+                        self._fetch_row(block, b.add(b.mul(b.add(slow.index, ROWS_AHEAD), self.size), n))
                 with b.loop(0, columns // self.parts, unroll=Unroll.NONE) as fast:
                     self._pack_one(block, slow.index, fast.index)
         padded = -(-columns // self.lanes) * self.lanes
@@ -160,7 +161,7 @@ class Operands:
         b, row = self.b, self.row.lhs
         if not self.fetches_left:
             return None
-        start = b.add(block.left, AHEAD * self.parts if self.left_panel is None else self.rows * row)
+        start = b.add(block.left, ELEMENTS_AHEAD * self.parts if self.left_panel is None else self.rows * row)
         return Read(self.left.dtype, self._place(self.left, start), row, 1)
 
     def _place(self, buffer: Operand, offset: Index) -> Pointer:

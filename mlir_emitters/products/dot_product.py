@@ -20,12 +20,15 @@ from .dot import accumulator_of
 from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import IN_VECTORS, TILED, converts_in_vectors, dtype_of_sums
 
-MINIMUM_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
-MINIMUM_TRANSPOSE_ROWS = (
-    16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
-)
+MINIMUM_COLUMNS = 8
+"""Columns: narrower products of rows that are stored as such are dot products, for which loops are as fast."""
 
-MINIMUM_VECTOR_BITS = 128  # of vectors
+MINIMUM_TRANSPOSE_ROWS = 16
+"""Rows: with fewer, and B stored by columns, products are dot products: scalars are slow to pack."""
+
+
+MINIMUM_VECTOR_BITS = 128
+"""Bits of vectors: with shorter ones, a processor has none."""
 
 TINY_ELEMENTS = 9
 """Elements of the smaller matrix up to which vectors lie along rows or a batch: a tile would use few of its lanes."""

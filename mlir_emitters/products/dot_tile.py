@@ -21,7 +21,8 @@ from ..numerics.convert import convert_to
 from .dot_dtypes import IN_VECTORS
 from .dot_words import multiply_add, word_of
 
-TURNS = 8  # rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line
+ROWS_IN_TURN = 8
+"""Rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ class _Body:
         b, tile = self.b, self.tile
         assert tile.ahead is not None
         at, stride = self.ahead
-        row = b.binary("minsi", b.materialize(b.rem(k, TURNS // tile.parts)), tile.rows - 1)
+        row = b.binary("minsi", b.materialize(b.rem(k, ROWS_IN_TURN // tile.parts)), tile.rows - 1)
         offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words * tile.parts))
         b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
 
