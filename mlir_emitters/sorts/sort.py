@@ -57,7 +57,8 @@ def uncut(result: Buffer) -> Buffer:
         return result
     (along,) = source.writer.attributes["dimensions"]
     whole = all(result.dims[d] == size for d, size in enumerate(source.dims) if d != along)
-    same = result.shape.minor_to_major == source.shape.minor_to_major
+    orders = [[d for d in b.shape.minor_to_major if source.dims[d] != 1] for b in (result, source)]
+    same = orders[0] == orders[1]  # where dimensions of one element stand decides nothing
     return source if whole and same and node.attributes["slice"][along].stride == 1 else result
 
 
