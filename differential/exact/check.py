@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -43,7 +43,7 @@ class Status(Enum):
 @dataclass(frozen=True)
 class Row:
     """A kernel. reason: which of the three differs, with the first element, or why it did not run. draws: how many were
-    compared.
+    compared. forms: (stack, form) of its code.
     """
 
     kernel: str
@@ -53,6 +53,7 @@ class Row:
     draws: int = 0
     prime: int = 0
     blamed: tuple[str, ...] = ()
+    forms: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_equal(self) -> bool:
@@ -96,6 +97,11 @@ class Kernel:
 
     def compared(self, cases: Iterable[tuple[Draw, Sequence[np.ndarray]]]) -> Row:
         """The row of cases: each a draw, and an array for each parameter of the module."""
+        row = self._compared(cases)
+        found = {(stack, form) for (stack, _), built in self._built.items() for form in built.forms}
+        return replace(row, forms=tuple(sorted(found)))
+
+    def _compared(self, cases: Iterable[tuple[Draw, Sequence[np.ndarray]]]) -> Row:
         name, opcode = self.request.name, self.request.instruction.opcode
         count, prime, why = 0, 0, OF_LIBRARY if self.request.instruction.opcode in LIBRARY else ""
         for draw, inputs in cases:
