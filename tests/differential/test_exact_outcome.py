@@ -26,7 +26,7 @@ from ...differential.setting import Setting
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
-from .test_exact import LOOP
+from ..support.loops import LOOP
 
 EXACT = Setting(cache=False, exact=True)
 
