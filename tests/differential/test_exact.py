@@ -336,9 +336,10 @@ def test_the_field_fits_the_narrowest_type(types: list[DType], prime: int) -> No
 
 def test_draws_are_generic_crowded_and_more_for_narrow_types() -> None:
     text = "p = {0}[9] parameter(0)\n ROOT r = {0}[9] negate(p)"
-    kernels = [kernels_of(parse_module(module(text.format(t))))[0] for t in ("f32", "bf16")]
-    wide, narrow = (list(draws(k.instruction)) for k in kernels)
-    assert len(wide) == 3 and len(narrow) == 4
+    kernels = [kernels_of(parse_module(module(text.format(t))))[0] for t in ("f32", "bf16", "f8e5m2")]
+    wide, narrow, byte = (list(draws(k.instruction)) for k in kernels)
+    assert len(wide) == 3 and len(narrow) == 4 and len(byte) == 8
+    assert len({d.field for d in byte}) == 2 and len({d.seed for d in byte}) == 8
     assert [d.crowded for d in wide] == [False, False, True]
     assert {d.integers for d in wide} == set(Integers)
     small, middle = wide[0].field.twist, wide[1].field.twist
