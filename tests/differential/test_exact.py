@@ -252,6 +252,14 @@ def test_a_comparator_that_is_no_order_is_no_alarm(comparator: str, draws: int) 
     assert row.status is Status.EQUAL and row.draws == draws, row
 
 
+def test_a_sort_keeps_its_elements_by_any_comparator() -> None:
+    fault = FAULTS["legacy-sort-last-run-unwritten"]
+    assert not any(r.status is Status.DIFFER for r in rows_of(fault.text))
+    with planted(fault):
+        (row,) = rows_of(fault.text)
+    assert row.status is Status.DIFFER and "legacy" in row.blamed
+
+
 def test_a_wrong_sort_by_an_order_is_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     from ...differential.exact import check
 
