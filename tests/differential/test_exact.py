@@ -20,6 +20,7 @@ from ...evaluator.evaluator import evaluate
 from ...evaluator.field import field_rules
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
+from ...hlo.errors import UnsupportedError
 from ..support.corpus import sample
 from ..support.loops import LOOP
 
@@ -375,3 +376,32 @@ def test_the_sentence_names_who_differs() -> None:
 @pytest.mark.parametrize("file", sample("op_cases/*.hlo", 12), ids=lambda f: f.stem)
 def test_a_sample_of_the_shared_corpus(file: Path) -> None:
     assert [f for f in check_files([file], file) if f.row.status is Status.DIFFER] == []
+
+
+ENDLESS = """HloModule m
+
+body {
+  s = (f32[2]) parameter(0)
+  x = f32[2] get-tuple-element(s), index=0
+  y = f32[2] add(x, x)
+  ROOT r = (f32[2]) tuple(y)
+}
+condition {
+  s = (f32[2]) parameter(0)
+  ROOT r = pred[] constant(true)
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  t = (f32[2]) tuple(p)
+  ROOT w = (f32[2]) while(t), condition=condition, body=body
+}
+"""
+
+
+def test_a_loop_without_end_ends_as_not_run() -> None:
+    """On floats it ends where they no longer change, which no element does."""
+    row = check_program(parse_module(ENDLESS))
+    assert row.status is Status.NOT_RUN and "trips" in row.reason, row
+    with pytest.raises(UnsupportedError, match="a loop of more than 1000 trips"):
+        elements = next(iter(draws_of(frozenset({DType.F32})))).elements
+        evaluate(parse_module(ENDLESS), [np.ones(2, np.float32)], flush_subnormals=False, rules=field_rules(elements))
