@@ -27,19 +27,21 @@ BLAMED = {HLO: STACKS, PASSES: ("optimized",)}
 
 def exact_outcome(module: Module, stacks: Sequence[str], setting: Setting, patience: Patience | None = None) -> Outcome:
     """The outcome of a verified module: its kernels one by one, then the program and its passes."""
-    start = time.perf_counter()
+    start, rows = time.perf_counter(), list[Row]()
 
     def ended(kind: OutcomeKind, blamed: Sequence[str], sentence: str, how: RunKind = RunKind.RAN) -> Outcome:
         seconds, names = time.perf_counter() - start, dict.fromkeys((*stacks, *blamed))
         reason = sentence if how is not RunKind.RAN else ""
-        runs = {n: Run(how, reason=reason, seconds=seconds) if n in blamed else Run(RunKind.RAN) for n in names}
+        forms = frozenset(form for row in rows for form in row.forms)
+        runs = {n: Run(RunKind.RAN, forms=forms) for n in names}
+        runs |= {n: Run(how, reason=reason, seconds=seconds, forms=forms) for n in blamed}
         return Outcome(kind, tuple(sorted(blamed)), sentence, runs)
 
     try:
         with clock() as limited:
             if patience is not None:
                 limited.allow(patience.whole)
-            rows = check_all(module, plan_of_setting(module, setting))
+            rows += check_all(module, plan_of_setting(module, setting))
     except TooLong as late:
         return ended(OutcomeKind.ALL_REFUSE, (), f"over a field: {late.reason}")
     except (MemoryError, OutOfMemoryError):

@@ -64,6 +64,7 @@ def test_what_is_guilty_is_named(name, expected):
     assert found.outcome.kind is OutcomeKind.DIFFER and found.outcome.blamed == blamed
     assert culprit in found.culprit and words in found.sentence, (found.culprit, found.sentence)
     assert found.suspects == blamed
+    assert {stack for stack, _ in right.outcome.runs["legacy"].forms} == {"legacy", "mlir"}
     assert found.evidence[0].shows and found.evidence[0].changed == ""
 
 
