@@ -155,8 +155,15 @@ class Kernel:
 NO_ORDER = "a sort's comparator is no order of these elements"
 
 
+MAXIMUM_ELEMENTS = 1 << 26
+"""Elements of an array: the evaluator would take minutes, and gigabytes, for more."""
+
+
 def evaluated(module: Module, inputs: Sequence[np.ndarray], elements: Elements) -> list[np.ndarray]:
-    """The results of a module over a field."""
+    """The results of a module over a field. Raises UnsupportedError."""
+    largest = max((s.size for i in module.instructions() for _, s in i.shape.leaves() if s.is_array), default=0)
+    if largest > MAXIMUM_ELEMENTS:
+        raise UnsupportedError("evaluator", f"an array of {largest} elements over a field")
     with np.errstate(all="ignore"):
         return evaluate(module, inputs, flush_subnormals=False, rules=field_rules(elements))
 

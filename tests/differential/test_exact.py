@@ -214,6 +214,24 @@ def test_rules_of_algebra_are_named_by_the_number_of_their_rewrite() -> None:
     assert [rule_of(text, n) for n in (1, 2)] == ["power_small", "twice"]
 
 
+def test_a_fact_of_real_numbers_is_declared() -> None:
+    row = check_program(
+        parse_module(module("p = f32[32] parameter(0)\n m = f32[32] multiply(p, p)\n ROOT a = f32[32] abs(m)"))
+    )
+    assert row.status is Status.EQUAL
+    assert row.reason == "algebra (abs_of_what_is_not_negative) changes it as declared: a square is not negative"
+
+
+def test_a_module_of_large_arrays_is_not_evaluated() -> None:
+    text = module(
+        "c = f32[] constant(1)\n b = f32[320,999,400] broadcast(c), dimensions={}\n z = f32[] constant(0)\n"
+        "ROOT r = f32[] reduce(b, z), dimensions={0,1,2}, to_apply=add",
+        ADD.format("f32"),
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and "an array of 127872000 elements" in row.reason, row
+
+
 def test_unwritten_memory_is_no_result() -> None:
     with planted(UNWRITTEN):
         assert any(r.status is Status.DIFFER and "legacy" in r.blamed for r in rows_of(UNWRITTEN.text))
