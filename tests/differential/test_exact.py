@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ...differential.exact.check import NO_ORDER, Row, Status, check_kernel, check_module, compared, kernels_of
-from ...differential.exact.corpus import check_files, modules_in
+from ...differential.exact.corpus import check_files, check_programs, modules_in
 from ...differential.exact.declared import DECLARED, EACH, Reason
 from ...differential.exact.draw import draws, draws_of, float_types, format_of
 from ...differential.exact.integers import Integers
@@ -394,6 +394,12 @@ def test_the_sentence_names_who_differs() -> None:
 @pytest.mark.parametrize("file", sample("op_cases/*.hlo", 12), ids=lambda f: f.stem)
 def test_a_sample_of_the_shared_corpus(file: Path) -> None:
     assert [f for f in check_files([file], file) if f.row.status is Status.DIFFER] == []
+
+
+@pytest.mark.parametrize("file", sample("jax_programs/*/module.hlo", 2), ids=lambda f: f.parent.name)
+def test_whole_programs_of_the_shared_corpus(file: Path) -> None:
+    (found,) = check_programs([file], file)
+    assert found.row.status is Status.EQUAL, found.row
 
 
 ENDLESS = """HloModule m
