@@ -78,6 +78,9 @@ TEXTS = {
         "p = s32[40] parameter(0)\n q = s32[40] parameter(1)\n a = s32[40] divide(p, q)\n b = s32[40] remainder(p, q)\n"
         "ROOT r = s32[40] add(a, b)"
     ),
+    "a number of an iota": module(
+        "i = f64[3,2] iota(), iota_dimension=1\n ROOT r = f64[1,1] slice(i), slice={[0:1], [1:2]}"
+    ),
     "bits that are no elements": module(
         "i = u16[65536] iota(), iota_dimension=0\n b = bf16[65536] bitcast-convert(i)\nROOT r = s16[65536] convert(b)"
     ),
