@@ -28,6 +28,7 @@ PREPARING = ("support/corpus.py", "support/hlo_corpus.py", "cases/", "generators
 MAY_SKIP = {
     "benchmarks/test_against_checkout.py": "an environment in the checkout",
     "cli/test_report_browser.py": "Chromium",
+    "differential/test_exact_proof.py": "z3-solver (./testbed setup --dev)",
     "passes/algebra/test_algebra_proofs.py": "z3-solver (./testbed setup --dev)",
     "backends/test_ahead.py": "cross compilers for AArch64 and RISC-V, and QEMU",
     "cli/test_toggles_checks.py": "a processor of that level",
