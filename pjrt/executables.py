@@ -231,8 +231,6 @@ class Executables:
             "Executable_DeserializeAndLoad": self.load,
             "Executable_Destroy": self.destroy,
             "Executable_Name": self.name,
-            "Executable_NumReplicas": lambda args: setattr(args, "num_replicas", 1),
-            "Executable_NumPartitions": lambda args: setattr(args, "num_partitions", 1),
             "Executable_SizeOfGeneratedCodeInBytes": lambda args: setattr(
                 args, "size_in_bytes", _code_size(self.of(args).compiled.executable)
             ),

@@ -47,6 +47,8 @@ class Loaded:
         self.handle = address_of(self.words)
         executable = compiled.executable
         self._put("key", next(_numbers))
+        self._put("replicas", 1)
+        self._put("partitions", 1)
         self._put("outputs", len(compiled.results))
         self._put("inputs", len(compiled.parameters))
         leaves = (*executable.inputs, *executable.outputs)

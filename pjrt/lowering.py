@@ -27,10 +27,35 @@ def register() -> None:
     for primitive, rule in rules["cpu"].items():
         if primitive.name not in OWN_RULES:
             rules[PLATFORM].setdefault(primitive, rule)
+    _register_platform_choices()
     register_jaxlib("")
     _register_callbacks()
     _register_targets()
     _register_cache()
+
+
+def _register_platform_choices() -> None:
+    """Where a program chooses by platform (lax.platform_dependent), what is for JAX's CPU is for this one, too."""
+    from jax._src.interpreters import mlir
+    from jax._src.lax.control_flow import conditionals
+
+    for primitive, name in ((conditionals.platform_index_p, "platforms"), (conditionals.cond_p, "branches_platforms")):
+        rule = mlir._lowerings[primitive].rule
+        mlir.register_lowering(primitive, _with_platform(rule, name), platform=PLATFORM)
+
+
+def _with_platform(rule: Callable[..., Any], parameter: str) -> Callable[..., Any]:
+    """A rule that takes lists of platforms, of which those with the CPU get this platform."""
+
+    def lower(ctx: Any, *args: Any, **parameters: Any) -> Any:
+        lists = parameters.get(parameter)
+        if lists is not None:
+            has = any(PLATFORM in names for names in lists if names is not None)
+            more = [(*names, PLATFORM) if names and "cpu" in names and not has else names for names in lists]
+            parameters[parameter] = tuple(more)
+        return rule(ctx, *args, **parameters)
+
+    return lower
 
 
 def _register_callbacks() -> None:

@@ -28,7 +28,7 @@ EXTERNAL: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "testbed_give": (VOID, (PTR, PTR)),
 }
 
-SLOW = ("Client_BufferFromHostBuffer", "LoadedExecutable_Execute")
+SLOW = ("Client_BufferFromHostBuffer", "LoadedExecutable_Execute", "Error_Destroy")
 """Functions whose native form leaves what is rare to Python."""
 
 TYPE_COUNT = len(api.BufferType)
@@ -61,6 +61,8 @@ GETTERS: dict[str, tuple[str, str, dict[str, str]]] = {
     ),
     "Memory_Kind": ("memory", "memory", {"kind": "kind", "kind_size": "kind_size"}),
     "Executable_NumOutputs": ("executable", "executable", {"num_outputs": "outputs"}),
+    "Executable_NumReplicas": ("executable", "executable", {"num_replicas": "replicas"}),
+    "Executable_NumPartitions": ("executable", "executable", {"num_partitions": "partitions"}),
 }
 """Function → the argument with the handle, its table of words, and field → word. Most calls of a dispatch are these."""
 
@@ -239,6 +241,12 @@ class Native(NativeModule):
             b.cbranch(b.extract_value(pair, 1), done, again)
             b.position_at_end(done)
 
+        def destroy_error(b: Words, args: ir.Value) -> None:
+            # The framework destroys the absent error of each event that it has waited for.
+            with b.if_then(b.not_(b.is_null(self.argument(b, args, "Error_Destroy", "error"))), likely=False):
+                b.ret(self.call(b, "slow_Error_Destroy", args))
+
+        self.api("Error_Destroy", destroy_error)
         self.api("Event_Destroy", destroy)
         self.api("Event_IsReady", ask)
         self.api("Event_Error", lambda b, args: None)

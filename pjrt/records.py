@@ -33,6 +33,7 @@ DEVICE = ("default_memory",)
 EXECUTABLE = (
     *("key", "native", "inputs", "outputs", "input_leaves", "output_leaves", "contexts", "ready", "run"),
     *("copied", "copies", "pairs", "pair_rows", "donated", "donated_rows", "loops", "loop_word", "position"),
+    *("replicas", "partitions"),
 )
 """Words of an executable. key: its number in Python. native: whether `execute` below takes its runs. ready: number of
 contexts; run: the native function. pairs: inputs and results that share memory. donated: inputs that the caller
