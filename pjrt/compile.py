@@ -15,7 +15,7 @@ from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
-from . import api
+from . import api, repro
 from .client import DEVICES_VARIABLE, client
 from .errors import PjrtError
 from .settings import settings
@@ -182,7 +182,13 @@ def _compiled(proto: bytes, options: bytes, request: Request) -> Compiled:
 
     module = module_from_proto(proto)
     chosen = settings()
-    executable = compile_module(with_row_major_results(module), chosen.flags, CompileOptions(profile=chosen.profile))
+    noted = chosen.profile and not chosen.flags.has_shadows
+    try:
+        executable = compile_module(with_row_major_results(module), chosen.flags, CompileOptions(profile=noted))
+    except Exception as error:
+        if chosen.repro is not None:
+            repro.keep_failure(chosen.repro, module, None, error)
+        raise
     return Compiled(
         module.name,
         executable,

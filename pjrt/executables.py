@@ -20,6 +20,7 @@ from .serial import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     from .native import Native
+    from .report import Report
 
 
 class Executables:
@@ -28,6 +29,7 @@ class Executables:
     def __init__(self, native: Callable[[], Native]):
         self._native = native
         self._held: dict[int, Loaded] = {}
+        self.report: Report | None = None
 
     @property
     def native(self) -> Native:
@@ -69,6 +71,8 @@ class Executables:
             loaded.references -= 1
             if not loaded.references:
                 del self._held[loaded.handle]
+                if self.report is not None:
+                    self.report.take(loaded.compiled)
 
     def delete(self, args: Any) -> None:
         self.of(args).deleted = True

@@ -12,13 +12,14 @@ import numpy as np
 from ..backends.host.addresses import address_of
 from ..backends.host.by_pointers import copies_of, new_run, runs_by_pointers
 from ..backends.host.memory import POOL, size_class
-from . import api
+from . import api, repro
 from .buffers import Buffer, array_at
 from .client import client
 from .compile import Compiled
 from .errors import PjrtError
 from .native import words_at
 from .records import COPY, EXECUTABLE, INPUT_LEAF, MOST_CONTEXTS, OUTPUT_LEAF, PAIR, W
+from .settings import settings
 
 if TYPE_CHECKING:
     from .native import Native
@@ -126,7 +127,7 @@ class Loaded:
     # -- runs through Python -------------------------------------------------------------------------------------------
     def run(self, handles: list[int], kept: frozenset[int]) -> list[int]:
         """The handles of the results. kept: inputs that must not be given up. Raises PjrtError or what a run raises."""
-        compiled, executable = self.compiled, self.compiled.executable
+        compiled = self.compiled
         if len(handles) != len(compiled.parameters):
             what = f"{compiled.name} takes {len(compiled.parameters)} arguments, {len(handles)} given"
             raise PjrtError(api.ErrorCode.INVALID_ARGUMENT, what)
@@ -142,7 +143,7 @@ class Loaded:
             inputs = [buffer.array() for buffer, slot in given if slot.leaf is not None]
             made, outputs = self._places()
             try:
-                results = executable.execute(inputs, outputs)
+                results = self._execute(inputs, outputs)
                 for array, result, slot in zip(outputs, results, self._arrays(), strict=True):
                     if array is None:
                         np.copyto(array_at(made[slot][1], result.dtype, result.shape), result)
@@ -156,6 +157,19 @@ class Loaded:
         for number in donated:
             self.native.delete(handles[number])
         return [handle for handle, _ in made]
+
+    def _execute(self, inputs: list[np.ndarray], outputs: list[np.ndarray | None]) -> list[np.ndarray]:
+        """Run, and keep what fails, or differs from a shadow, where the user has named a folder for it."""
+        executable, folder = self.compiled.executable, settings().repro
+        try:
+            results = executable.execute(inputs, outputs)
+        except Exception as error:
+            if folder is not None:
+                repro.keep_failure(folder, executable.program, inputs, error)
+            raise
+        if executable.has_shadows:
+            repro.note_shadows(folder, executable.shadow_report())
+        return results
 
     def _hold(self, handles: list[int]) -> None:
         for handle in handles:

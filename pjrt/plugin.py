@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..backends.host.addresses import address_of
-from . import api, api_rows, errors
+from . import api, api_rows, errors, repro
 from . import client as clients
 from .buffers import Buffers
 from .discovery import PLATFORM
 from .errors import PjrtError
 from .executables import Executables
 from .native import CALLBACK, Native
+from .report import REPORT_VARIABLE, Report
 
 CAPSULE_NAME = b"pjrt_c_api"
 
@@ -95,10 +98,20 @@ def _attributes(args: Any) -> None:
 _table: Table | None = None
 
 
+def _report(executables: Executables) -> None:
+    """Write a report when the process ends, if `testbed jax` asks for it."""
+    path = os.environ.get(REPORT_VARIABLE)
+    if path:
+        executables.report = report = Report(Path(path))
+        report.shadows = repro.SHADOWS
+        atexit.register(lambda: report.write(loaded.compiled for loaded in executables.held()))
+
+
 def table() -> Table:
     """The function table, made once a process."""
     global _table
     if _table is None:
         _table = Table()
         atexit.register(_table.close)
+        _report(_table.executables)
     return _table

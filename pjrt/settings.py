@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from ..hlo.records import dataclass, replace
 from ..migration.flags import LEDGER, Flags
 
 EMITTERS_VARIABLE = "TESTBED_EMITTERS"
+PROFILE_VARIABLE = "TESTBED_JAX_PROFILE"
+"""1: note the times of kernels."""
+REPRO_VARIABLE = "TESTBED_REPRO"
+"""Names the folder that receives programs that fail or differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """flags: which stack emits which ops. profile: note the times of kernels."""
+    """flags: which stack emits which ops. profile: note the times of kernels. repro: receives what fails or differs."""
 
     flags: Flags
     profile: bool = False
+    repro: Path | None = None
 
 
 _chosen: list[Settings] = []
@@ -26,7 +32,10 @@ _chosen: list[Settings] = []
 def settings() -> Settings:
     """Those of programs that are compiled now. Raises FlagError if the environment's are malformed."""
     if not _chosen:
-        _chosen.append(Settings(Flags.parse(os.environ.get(EMITTERS_VARIABLE) or LEDGER)))
+        flags = Flags.parse(os.environ.get(EMITTERS_VARIABLE) or LEDGER)
+        repro = os.environ.get(REPRO_VARIABLE)
+        profile = os.environ.get(PROFILE_VARIABLE) == "1"
+        _chosen.append(Settings(flags, profile, Path(repro) if repro else None))
     return _chosen[-1]
 
 

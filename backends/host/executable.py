@@ -363,6 +363,11 @@ class HostExecutable(Executable):
         return made.with_facts(facts)
 
     @property
+    def has_profile(self) -> bool:
+        """Whether runs note the times of steps."""
+        return self._events is not None
+
+    @property
     def has_shadows(self) -> bool:
         """Whether kernels of another stack run behind some of its own, and are compared with them."""
         return self._shadows is not None

@@ -50,7 +50,12 @@ def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path):
     assert "no_such_module" in result.text
 
 
-RESULTS = [Result("T::a", "passed"), Result("T::b", "failed", 0, "x"), Result("T::c", "crashed"), Result("T::d", "hung")]
+RESULTS = [
+    Result("T::a", "passed"),
+    Result("T::b", "failed", 0, "x"),
+    Result("T::c", "crashed"),
+    Result("T::d", "hung"),
+]
 
 
 def test_what_differs_from_the_manifest_is_said():
