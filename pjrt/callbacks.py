@@ -16,7 +16,7 @@ import numpy as np
 from .. import ffi
 from ..hlo.records import dataclass
 from .compile import PYTHON_TARGET
-from .discovery import PLATFORM
+from .names import PLATFORM
 
 
 class Function:

@@ -15,8 +15,8 @@ from ..backends.host.memory import memory_stats
 from ..hlo.devices import MOST_DEVICES
 from ..hlo.errors import InputError
 from . import api
-from .discovery import PLATFORM
 from .errors import PjrtError
+from .names import PLATFORM
 from .native import text_record
 
 DEVICES_VARIABLE = "TESTBED_DEVICES"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PLATFORM = "testbed"
+from .names import PLATFORM
 
 
 def initialize() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from ..ffi import registry
 from ..ffi.static_library import OF_JAX, register_jaxlib
 from . import callbacks
-from .discovery import PLATFORM
+from .names import PLATFORM
 from .settings import settings
 
 OWN_RULES = ("dot_general",)

@@ -15,9 +15,9 @@ from ..backends.host.addresses import address_of
 from . import api, api_rows, errors, repro
 from . import client as clients
 from .buffers import Buffers
-from .discovery import PLATFORM
 from .errors import PjrtError
 from .executables import Executables
+from .names import PLATFORM
 from .native import CALLBACK, Native
 from .report import REPORT_VARIABLE, Report
 

@@ -333,6 +333,6 @@ def run_all(checks=CHECKS) -> None:
         try:
             check()
             found[check.__name__] = ""
-        except BaseException:
-            found[check.__name__] = traceback.format_exc()
+        except BaseException as error:
+            found[check.__name__] = "".join(traceback.format_exception(error))
     print("\nRESULTS" + json.dumps(found))
