@@ -28,7 +28,7 @@ TABLES = {
 NO_CODE = tuple(
     f"{room}/"
     for room in (
-        *("benchmarks", "cli", "differential", "display", "docs", "examples", "ffi", "pjrt", "profiling", "tests"),
+        *("benchmarks", "cli", "differential", "display", "examples", "ffi", "pjrt", "profiling", "tests"),
         *("tools", "xla_kernels"),
     )
 )
