@@ -94,7 +94,7 @@ class SquareKernel:
         """
         code, group, squares = self.code, self.group, self.squares
         counts = squares.counts
-        *outer, first, second = code.split(group.step, counts, tuple(reversed(range(len(counts)))))
+        *outer, first, second = code.split(group.step, counts)
         positions: list[IndexValue] = [0] * squares.shape.rank
         for d, place in zip(squares.outer, outer, strict=True):
             positions[d] = place

@@ -205,7 +205,7 @@ def _rows(
         start = code.multiply(row, last)
         first = code.maximum(code.subtract(steps.begin, start), 0)
         inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
-        yield list(code.split(row, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+        yield list(code.split(row, sizes[:-1])), inner.index
         spread(inner, prod(sizes))
         inner.close()
 
@@ -289,8 +289,8 @@ def emit_linear(e: Elemental, results: Results, parameters: None, steps: Steps |
 
 def emit_elements(e: Elemental, results: Results, parameters: None, steps: Steps | None) -> None:
     """The outer shape of devices: each step alone, in memory order, whatever the roots read."""
-    shape, inside = results.shape, () if steps is None else steps.dimensions
-    with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
+    shape = results.shape
+    with loops_over(e.code, steps, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
         writes(e, results)(positions)
 
 

@@ -75,10 +75,10 @@ class Channels:
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         result, shape = leaf.pointer(e), leaf.shape
         code, size = e.code, shape.dtype.component.bytes
-        element, inside = ir.IntType(8 * shape.dtype.bytes), () if steps is None else steps.dimensions
+        element = ir.IntType(8 * shape.dtype.bytes)
         vector = ir.VectorType(element, self.lanes)
         order = [d for d, _ in self.outer]
-        with loops_over(code, steps, inside, shape.dims, order, Unroll.NEVER) as positions:
+        with loops_over(code, steps, shape.dims, order, Unroll.NEVER) as positions:
             places = [positions[d] for d in order]
             source = code.weighted_sum(places, [stride for _, stride in self.outer])
             target = code.weighted_sum(places, [shape.strides[d] for d in order])

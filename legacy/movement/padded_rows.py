@@ -12,7 +12,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import IndexValue, Unroll
+from ..core.builder import Unroll
 from ..core.registers import I32, poison
 from ..core.stack import alloca
 from ..core.view import View
@@ -21,7 +21,7 @@ from ..loops.elemental import Elemental
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 
 MAXIMUM_LENGTH = 16
 """Elements of a row of the result: of as many vectors, at most, a loop has code."""
@@ -86,10 +86,7 @@ class PaddedRows:
         lanes = self.lanes
         fillers = self._fillers(e, dtype, element)
         source, target = e.leaves[self.operand].value, leaf.pointer(e).value
-        each = 0 if steps is None else self.rows // steps.partition.extent
-        begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-        end: IndexValue = self.rows if steps is None else code.multiply(steps.end, each)
-
+        begin, end = bounds(code, steps, self.rows)
         together = lanes // math.gcd(self.after, lanes)
         choices = [self._choice(v * lanes, lanes) for v in range(together * self.after // lanes)]
         needed = 1 + max(n for _, mask in choices for n in mask if n < lanes)

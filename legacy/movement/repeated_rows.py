@@ -21,7 +21,7 @@ from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import LINE, Pointer, is_splat, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 from ..numerics.elementwise import EMIT
 from ..numerics.narrow import NARROW
 from .padded_rows import in_whole_rows
@@ -89,9 +89,7 @@ class RepeatedRows:
             _copy(code, block, code.subtract(again.index, period), block, again.index, part)
             again.close()
 
-        each = 0 if steps is None else self.count // steps.partition.extent
-        begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-        end: IndexValue = self.count if steps is None else code.multiply(steps.end, each)
+        begin, end = bounds(code, steps, self.count)
         stop = code.subtract(end, self.together - 1)
         rows = code.range(begin, stop, self.together, carried=[code.value(begin)], unroll=Unroll.NEVER)
         lanes = LINE // dtype.component.bytes

@@ -115,7 +115,7 @@ def _reshape_group(
         weights.append(weight)
         weight *= result[d]
     flat = code.weighted_sum([index.multi[d] for d in live_result], list(reversed(weights)))
-    parts = code.split(flat, [operand[d] for d in live], tuple(reversed(range(len(live)))))
+    parts = code.split(flat, [operand[d] for d in live])
     for d, part in zip(live, parts, strict=True):
         positions[d] = part
 

@@ -49,8 +49,7 @@ def copy_operand(
             value = e.value(operand, Index.flat(code, operand.shape, place))
             store(code, pointer, shape.dtype, place, value)
         return
-    inside = () if steps is None else steps.dimensions
-    with loops_over(code, steps, inside, shape.dims, list(reversed(shape.minor_to_major))) as positions:
+    with loops_over(code, steps, shape.dims, list(reversed(shape.minor_to_major))) as positions:
         value = e.value(operand, Index.at(code, operand.shape, positions))
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
 

@@ -217,7 +217,7 @@ class Channels(Held):
         self.micro: ChannelMicro = self.blocks.form
 
     def _blocks(self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]):
-        return column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+        return column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         code, c, place, (source, operand) = self.code, self.c, list(self.place), self.instruction.operands[:2]

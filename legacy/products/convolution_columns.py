@@ -189,7 +189,7 @@ class Columns:
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         """Loops over places and blocks of columns: (place, the first column, the number of columns)."""
-        yield from column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+        yield from column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         code = self.code

@@ -128,7 +128,7 @@ class Deep(Held):
             assert width is not None
             for outer, first, block in blocks(code, steps, [sizes[role] for role in inside], width):
                 self._read(block)
-                with loops_over(code, None, [], sizes, [r for r in order if r not in inside], Unroll.NEVER) as places:
+                with loops_over(code, None, sizes, [r for r in order if r not in inside], Unroll.NEVER) as places:
                     for role, place in zip(inside, outer, strict=False):
                         places[role] = place
                     yield places, first, block
@@ -140,7 +140,7 @@ class Deep(Held):
             block = min(self.features, end - start)
             with code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER) as i:
                 self._read(block)
-                with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                with loops_over(code, steps, sizes, order, Unroll.NEVER, inside) as places:
                     yield places, i, block
 
     def _read(self, block: int) -> None:

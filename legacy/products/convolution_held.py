@@ -395,7 +395,7 @@ class Held(Columns):
                 self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
                 if self.panel is not None:
                     self.weights.copy(self.e, i)
-                with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                with loops_over(code, steps, sizes, order, Unroll.NEVER, inside) as places:
                     yield places, i, width
         self.known = 0
 

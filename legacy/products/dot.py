@@ -16,6 +16,7 @@ from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.registers import Register, flatten, real_constant, register_type
 from ..core.view import View
+from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form
@@ -238,14 +239,14 @@ def column_dimension(instruction: Instruction) -> int | None:
     if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
         return None
     for of_rhs, shape in ((True, rhs), (False, lhs)):
-        fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+        fastest = fastest_dimension(shape)
         found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
         if found is not None and instruction.shape.dims[found] >= MINIMUM_COLUMNS:
             return found
     if not instruction.shape.dtype.is_complex:
         return None
     shapes = (instruction.shape, lhs, rhs)
-    found, *places = [next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1) for shape in shapes]
+    found, *places = map(fastest_dimension, shapes)
     batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
     return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
 
@@ -274,8 +275,7 @@ def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: St
     dtype = accumulator_dtype(instruction)
     sums = PartialArrays(code, [first_sum(instruction)], min(most, result.dims[column]))
     order = [d for d in reversed(result.minor_to_major) if d != column]
-    inside = () if steps is None else steps.dimensions
-    for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
+    for positions, start, block in column_blocks(code, steps, result.dims, order, column, most):
         sums.start(block)
         _accumulate(e, instruction, sums, given, positions, start, block)
         with code.loop(block) as i:

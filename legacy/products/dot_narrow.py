@@ -22,7 +22,7 @@ from ..loops.form import Fit, Results, Task, Unfit, form, needs
 from ..loops.leaf import write_all
 from ..loops.loops import parts
 from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps, loops_over
+from ..loops.ranges import Steps, bounds, loops_over
 from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_tile import FLOATS, Narrow, PackColumns, height_of, pitch_of
@@ -153,15 +153,11 @@ def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, step
     result = results.first.pointer(e)
     finish = None if results.ends else lambda index: write_all(e, results.leaves, index)
     dtype, around = problem.dtype, steps if problem.each is None else None
-    inside = () if around is None else around.dimensions
-    begin: IndexValue = 0
-    end: IndexValue = wide.size
-    if steps is not None and problem.each is not None:
-        begin, end = code.multiply(steps.begin, problem.each), code.multiply(steps.end, problem.each)
+    begin, end = bounds(code, None if problem.each is None else steps, wide.size)
     packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, problem.lanes) * problem.columns))
     sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * problem.columns)) if problem.banded else None
     sizes = instruction.shape.dims[: len(wide.loops)]
-    with loops_over(code, around, inside, sizes, range(len(sizes)), Unroll.NEVER) as batch:
+    with loops_over(code, around, sizes, range(len(sizes)), Unroll.NEVER) as batch:
         place = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
         loops = _Rows(e, instruction, problem, packed, batch, place)
         loops.pack()
@@ -246,7 +242,7 @@ class _Rows:
                 pairs = [(row, p.wide), (column, p.few)]
                 for part, side in reversed(pairs) if p.swapped != p.exchanged else pairs:
                     dims = [side.operand.shape.dims[d] for d in side.free]
-                    places += code.split(part, dims, list(reversed(range(len(dims)))))
+                    places += code.split(part, dims)
                 index = Index(code, shape.dims, shape.minor_to_major, tuple(places), linear)
                 e.bind(self.instruction, index, value)
                 finish(index)

@@ -28,7 +28,7 @@ from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
 from ..loops.loops import parts
 from ..loops.memory import LINE, Pointer, address, store
-from ..loops.ranges import Steps, blocks, loops_over
+from ..loops.ranges import Steps, blocks, bounds, loops_over
 from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
 from .dot import rounded
@@ -108,7 +108,7 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
     around = steps if width is None and height is None else None
     sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, blocking.banded)
-    with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
+    with loops_over(code, around, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)
         if problem.in_words:
@@ -127,7 +127,7 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
             pairs = [(row, left), (column, right)]
             for part, side in reversed(pairs) if exchanged else pairs:
                 dims = [side.operand.shape.dims[d] for d in side.free]
-                places += code.split(part, dims, list(reversed(range(len(dims)))))
+                places += code.split(part, dims)
             index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
             e.bind(instruction, index, value)
             write_all(e, results.leaves, index)
@@ -138,8 +138,7 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
         whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
         whole = replace(whole, chain=blocking.chain)
         if steps is not None and width is not None:
-            width *= problem.parts
-            whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
+            whole = replace(whole, columns=bounds(code, steps, problem.columns))
         if steps is not None and height is not None:
             bands = _bands_of_steps(code, steps, height)
         else:

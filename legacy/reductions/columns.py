@@ -16,6 +16,7 @@ from ..core.builder import IndexValue, Unroll, over_columns
 from ..core.registers import Register
 from ..core.stack import StackArray
 from ..core.view import View
+from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
@@ -177,7 +178,7 @@ def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: St
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
     reducers = ColumnReducers(e, results.products, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
-    loops = column_blocks(code, steps, blocks.inside, source.dims, order, fastest, COLUMNS, blocks.around)
+    loops = column_blocks(code, steps, source.dims, order, fastest, COLUMNS, blocks.around, blocks.inside)
     for positions, start, block in loops:
         reducers.fill(block)
         _accumulate(e, reducers, positions, blocks, start, block)
@@ -329,7 +330,7 @@ def columns(task: Task) -> Fit:
     view, first, products = task.view, task.product(Op.REDUCE), task.results.products
     source = first.operands[0].shape
     kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    fastest = fastest_dimension(source)
     count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
     around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
     few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL

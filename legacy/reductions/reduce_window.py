@@ -145,18 +145,17 @@ class _Runner:
         code, many, dims, outer = self.code, len(self.results), self.shape.dims, self.given.outer
         inits = [self.e.value(init, self.e.scalar(init.shape)) for init in self.instruction.operands[many:]]
         inits = [self.widened(v) for v in inits]
-        inside = () if steps is None else steps.dimensions
         if self.column is None:
             if self.given.together:
-                for positions, start, width in column_blocks(code, steps, inside, dims, outer[:-1], outer[-1], ROWS):
+                for positions, start, width in column_blocks(code, steps, dims, outer[:-1], outer[-1], ROWS):
                     self.positions = positions
                     self.along(inits, [(outer[-1], code.add(start, k)) for k in range(width)])
                 return
-            with loops_over(code, steps, inside, dims, outer) as positions:
+            with loops_over(code, steps, dims, outer) as positions:
                 self.positions = positions
                 self.along(inits, [(self.run.dimension, 0)])
             return
-        for positions, start, width in column_blocks(code, steps, inside, dims, outer, self.column, BLOCK):
+        for positions, start, width in column_blocks(code, steps, dims, outer, self.column, BLOCK):
             self.positions = positions
             self.block(inits, start, width)
 

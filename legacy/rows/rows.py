@@ -266,7 +266,7 @@ class RowElemental(Elemental):
 
     def _at(self, number: IndexValue, sizes: Sequence[int]) -> list[IndexValue]:
         """The positions of a row's number along dimensions of rows."""
-        return list(self.code.split(number, sizes, list(reversed(range(len(sizes))))))
+        return list(self.code.split(number, sizes))
 
     def row_array(self, like: Register) -> StackArray:
         """Memory for a value of each element of the row."""
@@ -319,7 +319,7 @@ class RowElemental(Elemental):
         while product < total:
             taken, product = taken + 1, product * live[taken if first else -1 - taken]
         dims = live[:taken] if first else live[len(live) - taken :]
-        return known if dims == sizes else list(self.code.split(flat, dims, tuple(reversed(range(len(dims))))))
+        return known if dims == sizes else list(self.code.split(flat, dims))
 
     def _rule(self, instruction: Instruction, index: Index) -> Reads:
         role = self.rows.roles.get(instruction)

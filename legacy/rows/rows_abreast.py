@@ -26,7 +26,7 @@ from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, at_least, between, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 from ..numerics.narrow import NARROW
 from ..reductions.reduce import Reducer, Reduction
 from .row_graph import Role, RowGraph
@@ -263,8 +263,7 @@ class AbreastRows(RowElemental):
     def emit(self, steps: Steps | None) -> None:
         code, count = self.code, self.rows.grid.count
         made = {leaf: Columns.new(code, leaf.shape.dtype, self.lanes, self.length) for leaf in self.full}
-        each = 1 if steps is None else count // steps.partition.extent
-        begin, end = (0, count) if steps is None else (code.multiply(x, each) for x in (steps.begin, steps.end))
+        begin, end = bounds(code, steps, count)
         with code.between(begin, end, self.lanes, unroll=Unroll.NEVER) as block:
             self.first, left = block, code.subtract(end, block)
             rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)

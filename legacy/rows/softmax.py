@@ -22,7 +22,7 @@ from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD, streams_of
 from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
 from ..loops.memory import LINE, Pointer, address, prefetch
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 from ..numerics.functions import library
 from ..numerics.real import Real
 from ..reductions.extremum import close_chains, combine_chains, open_chains
@@ -145,9 +145,7 @@ class SoftmaxRows:
 def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Steps | None) -> None:
     code, rows, factor, helper, length = e.code, given.rows, given.factor, given.helper, given.rows.grid.length
     numbers: list[Register] = [] if factor is None else [e.value(factor, e.scalar(factor.shape))]
-    each = rows.grid.count if steps is None else rows.grid.count // steps.partition.extent
-    begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-    count: IndexValue = rows.grid.count if steps is None else code.subtract(code.multiply(steps.end, each), begin)
+    begin, end = bounds(code, steps, rows.grid.count)
     offset = code.b.mul(code.value(begin), I64(length))
     places = [
         address(code, pointer, DType.F32, offset) for pointer in (e.leaves[given.source], results.first.pointer(e))
@@ -159,7 +157,7 @@ def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Step
         [
             *places,
             held,
-            code.value(count),
+            code.value(code.subtract(end, begin)),
             I64(length // EVEN if helper.even else length),
             *(flatten(x)[0] for x in numbers),
         ],

@@ -47,9 +47,8 @@ def emit_sort(
     """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension, memory = instruction.dimensions[0], _memory(e, instruction, way)
-    inside = () if steps is None else steps.dimensions
     order = [d for d in reversed(shape.minor_to_major) if d != dimension]
-    with loops_over(code, steps, inside, shape.dims, order) as positions:
+    with loops_over(code, steps, shape.dims, order) as positions:
         targets = []
         for result in results:
             shape = result.shape
