@@ -17,7 +17,7 @@ from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import IndexValue, Loop, Once, Range
 from ..core.registers import I64, Register
-from ..loops.access import fastest_dimension
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..reductions.reduce import Reducer, Reduction, reduced_order
@@ -177,7 +177,7 @@ def columns(task: Task) -> Fit:
     assert shape is not None
     first = instructions[0]
     source = first.operands[0].shape
-    fastest = fastest_dimension(source)
+    fastest = live_dimensions(source)[0]
     width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
     least = MINIMUM_ROWS_OF_ITEM * shape.down
     at_least(width, shape.across, "columns")

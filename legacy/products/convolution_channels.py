@@ -26,7 +26,7 @@ from ..reductions.columns import BLOCK
 from ..reductions.windows import GROUP, SPATIAL, Convolution
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
 from .convolution_held import FACTORS, Held, Weights, inside_of, parts_of_tiles
-from .convolution_micro import Dimension, Vectors
+from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import COLUMN_TERMS, accumulator_dtype
 
 SHORT, LONG = 3, 8
@@ -87,17 +87,9 @@ class ChannelMicro:
         return declared(module, self.name, [POINTER] * 3 + [I64] * (3 + 3 * self.loops), (True, True, False))
 
     def define(self, module: ir.Module) -> None:
-        function = self.declare(module)
-        code = Code(module, function)
-        if self.positions > 1:
-            many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
-            _Body(self, code, self.positions, self.weights.width).emit()
-            many.otherwise()
-            _Body(self, code, 1, self.alone).emit()
-            many.join((), ())
-        else:
-            _Body(self, code, 1, self.alone).emit()
-        code.b.ret_void()
+        code = Code(module, self.declare(module))
+        several, one = _Body(self, code, self.positions, self.weights.width), _Body(self, code, 1, self.alone)
+        define_places(code, *((several.emit, one.emit) if self.positions > 1 else (one.emit, None)))
 
 
 class _Body:
@@ -114,23 +106,11 @@ class _Body:
         with code.range(0, channels, self.width, unroll=Unroll.NEVER) as block:
             first = code.value(block)
             zeros = [ir.Constant(self.weights.type, None)] * (self.positions * self.width // lanes)
-            for n, total in enumerate(self._sums(0, first, first, zeros)):
+            numbers, inner = (self.given[6:-3], self._sliding) if self.taps else (self.given[6:], self._products)
+            for n, total in enumerate(nested(code, numbers, inner, zeros, first, first)):
                 b, (p, channel) = code.b, divmod(n * lanes, self.width)
                 place = b.add(b.add(first, b.mul(channels, I64(p))), I64(channel))
                 b.store(total, b.gep(target, [place], source_etype=element), align=self.weights.dtype.bytes)
-
-    def _sums(self, level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
-        """`before` plus the products in the loops from `level` on. place, row: of the first factors."""
-        code = self.code
-        if level == self.loops:
-            return self._products(place, row, before)
-        if level == self.loops - 1 and self.taps:
-            return self._sliding(place, row, before)
-        count, step, row_step = self.given[6 + 3 * level : 9 + 3 * level]
-        loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
-        index, b = code.value(loop.index), code.b
-        along, below = b.add(place, b.mul(index, step)), b.add(row, b.mul(index, row_step))
-        return [v for v in loop.close(self._sums(level + 1, along, below, loop.carried)) if isinstance(v, ir.Value)]
 
     def _products(self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         b, found, weights = self.code.b, list(before), self._weights(row)

@@ -245,10 +245,11 @@ def column_dimension(instruction: Instruction) -> int | None:
             return found
     if not instruction.shape.dtype.is_complex:
         return None
-    shapes = (instruction.shape, lhs, rhs)
-    found, *places = map(fastest_dimension, shapes)
-    batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
-    return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
+    found, *places = map(fastest_dimension, (instruction.shape, lhs, rhs))
+    batched = [None if d is None else dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)]
+    if found is None or batched != [found, found] or instruction.shape.dims[found] < MINIMUM_COLUMNS:
+        return None
+    return found
 
 
 def columns_of(instruction: Instruction) -> int:

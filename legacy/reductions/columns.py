@@ -16,7 +16,7 @@ from ..core.builder import IndexValue, Unroll, over_columns
 from ..core.registers import Register
 from ..core.stack import StackArray
 from ..core.view import View
-from ..loops.access import fastest_dimension
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
@@ -330,7 +330,7 @@ def columns(task: Task) -> Fit:
     view, first, products = task.view, task.product(Op.REDUCE), task.results.products
     source = first.operands[0].shape
     kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
-    fastest = fastest_dimension(source)
+    fastest = live_dimensions(source)[0]
     count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
     around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
     few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL
