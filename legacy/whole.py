@@ -120,7 +120,7 @@ def abreast(task: Task) -> Fit:
     """Many short rows with one key: a network of exchanges, a lane a row."""
     view, order = task.view, _keys(task)
     needs(not view.by_element, "for a device")
-    tile = tile_of(task.results.root, order, view.scratch, view.vector_bits)
+    tile = tile_of(task.results.root, order, view.scratch, view.processor)
     return _fit(task, Abreast.of(task.results, order, tile, task.partition))
 
 

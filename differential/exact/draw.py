@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from ...codegen.field.element import Field
-from ...evaluator.field import Elements
+from ...evaluator.elements import Elements
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ..fake_inputs import fake_inputs
@@ -33,6 +33,11 @@ class Draw:
     crowded: bool
     integers: Integers
     seed: int
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether integers below INTEGERS have the order of their elements, or as many as there are."""
+        return self.field.twist <= max(1, self.field.prime // (2 * INTEGERS))
 
     @property
     def elements(self) -> Elements:

@@ -22,7 +22,7 @@ from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..reductions.reduce import Reducer, Reduction, reduced_order
 from ..reductions.results import finishes, products_of_all
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
 
 MINIMUM_ROWS_OF_ITEM = 2
@@ -188,6 +188,6 @@ def columns(task: Task) -> Fit:
     while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
         each *= 2
     tile = each * shape.across
-    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
+    bytes = sum(16 * tile * shape.down + ALIGNMENT_BYTES for _ in instructions)
     at_most(bytes, shape.memory, "bytes of a group's memory")
     return Fit(Columns(instructions, fastest, each, tile))

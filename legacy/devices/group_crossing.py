@@ -22,7 +22,7 @@ from ..loops.leaf import is_whole
 from ..loops.loops import tile_of
 from ..movement.update import is_update
 from ..reductions.results import finishes, products_of_all
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SquareKernel:
     def _copied(self, crossing: Access) -> SharedArray | None:
         """An operand's part of the square in the group's memory; None if there is no room."""
         code, leaf, count = self.code, crossing.value, self.squares.side * self.line
-        if self.group.used + count * leaf.shape.dtype.bytes + LINE > self.group.shape.memory:
+        if self.group.used + count * leaf.shape.dtype.bytes + ALIGNMENT_BYTES > self.group.shape.memory:
             return None
         array: SharedArray | None = None
         for x, y, positions in self._elements(self.squares.fast, self.squares.across):

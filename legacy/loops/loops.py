@@ -26,7 +26,7 @@ from .elemental import Elemental, Index
 from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import Leaf, write_all
 from .linear import is_linear
-from .memory import LINE, Pointer, address, load
+from .memory import Pointer, address, load
 from .planes import Channels
 from .ranges import Steps, block_of, blocks, elements, in_order, loops_over
 from .transposed import transposed
@@ -59,9 +59,9 @@ elements of several rows.
 GATHERED = range(3, 8)
 """The same of shorter rows of reductions. Of rows of two, elements are parted in vectors."""
 
-FOLDED, MASKING = 16, 512
-"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
-that have masks. Without, those of narrow elements take several times as long as the rest.
+FOLDED = 16
+"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones. On processors without masks,
+those of narrow elements take several times as long as the remainder.
 """
 
 CHEAP = 12
@@ -73,9 +73,6 @@ SHORT = 16
 COPIES = 8
 """Copies of a loop that reads across the order of memory, at most: three or five make long transposes faster."""
 
-CROWDED = 1024
-"""Bytes of which rows of a result that lie a multiple apart share few places of the nearest cache."""
-
 TURNS = 8
 """Rows of a result of which parts of a line, which the next positions outside them complete, are written by turns."""
 
@@ -84,9 +81,6 @@ BESIDE = 8
 
 LEAST_SIDE = 4
 """Of the blocks that are transposed in registers: smaller ones do not pay off."""
-
-STREAMED = 8 << 20
-"""Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +107,11 @@ def modes_of(
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    masks, narrow = view.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
-    apart = masks and row in APART and not shape.dtype.is_complex
+    narrow, gathers = shape.dtype.bytes <= NARROW, view.processor.gathers
+    apart = gathers and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
-    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
-    around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
+    cut = SHORTEST if cheap and narrow and not view.processor.masks and SHORTEST < row < FOLDED else 0
+    around = Unroll.SCALAR if beside and gathers and not narrow and row in GATHERED else None
     return Modes(unroll, cut, around)
 
 
@@ -411,21 +405,23 @@ class Lines:
     streams: bool
 
     def fit(self, width: int) -> bool:
-        return self.streams and width * self.shape.dtype.bytes % LINE == 0
+        return self.streams and width * self.shape.dtype.bytes % self.code.view.processor.line_bytes == 0
 
     def apart(self, across: int) -> bool:
-        """Whether rows of the result do not share places of the nearest cache."""
-        return self.shape.strides[across] * self.shape.dtype.bytes % CROWDED != 0
+        """Whether rows of the result do not share few places of the first cache, a quarter of its sets."""
+        crowded = self.code.view.processor.way_bytes // 4
+        return self.shape.strides[across] * self.shape.dtype.bytes % crowded != 0
 
     def write(self, positions: Sequence[IndexValue], start: IndexValue, width: int) -> None:
         """A row at these positions. start: its place in the tile."""
         code, dtype = self.code, self.shape.dtype
-        count = LINE // dtype.bytes
+        size = code.view.processor.line_bytes
+        count = size // dtype.bytes
         target = code.weighted_sum(positions, self.shape.strides)
         for k in range(0, width, count):
             source = address(code, self.tile, dtype, code.add(start, k))
-            line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=LINE)
-            stored = code.b.store(line, address(code, self.result, dtype, code.add(target, k)), align=LINE)
+            line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=size)
+            stored = code.b.store(line, address(code, self.result, dtype, code.add(target, k)), align=size)
             stored.set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
 
 
@@ -436,11 +432,14 @@ def _moves(view: View, root: Instruction) -> bool:
     return root in view.leaves
 
 
-def _may_stream(leaf: Leaf, fast: int) -> bool:
-    """Whether a result is large, and every tile in it begins with a line."""
-    shape, aligned = leaf.shape, leaf.alignment % LINE == 0
+def _may_stream(view: View, leaf: Leaf, fast: int) -> bool:
+    """Whether a result is so large that its lines would be read to be written over, at least half of the last cache,
+    and every tile in it begins with a line.
+    """
+    shape, line, large = leaf.shape, view.processor.line_bytes, view.processor.last_cache_bytes // 2
     others = (shape.strides[d] for d in range(shape.rank) if d != fast and shape.dims[d] != 1)
-    return aligned and shape.bytes >= STREAMED and all(s * shape.dtype.bytes % LINE == 0 for s in others)
+    aligned = leaf.alignment % line == 0 and all(s * shape.dtype.bytes % line == 0 for s in others)
+    return aligned and shape.bytes >= large
 
 
 def _lanes(view: View, shape: Shape) -> int:
@@ -467,8 +466,9 @@ def _turn(
     """
     code, c, leaf = e.code, s.crossing, s.crossing.value
     dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
-    if straight is not None and code.view.vector_bits >= 8 * LINE:
-        lanes = max(lanes, LINE // dtype.bytes if dtype.bytes > NARROW else 0)
+    line = code.view.processor.line_bytes
+    if straight is not None and code.view.vector_bits >= 8 * line:
+        lanes = max(lanes, line // dtype.bytes if dtype.bytes > NARROW else 0)
     while lanes > max(LEAST_SIDE, min(height, width)):
         lanes //= 2
     if height < lanes or width < lanes:
@@ -564,7 +564,7 @@ def tiled(task: Task) -> Fit:
         block = block_of(partition, shape.dims[across], TILE_SIDE)
         in_steps = numbered[-1] == across and block is not None
     outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
-    streams = lines and _may_stream(results.first, fast)
+    streams = lines and _may_stream(view, results.first, fast)
     return Fit(Tiles(across, fast, staged, lines, streams, tuple(inside), outside, block), in_steps)
 
 

@@ -27,10 +27,8 @@ MAXIMUM_CHANNELS = 4
 MINIMUM_ELEMENTS = 1 << 12
 """Elements of a result from which on the code pays."""
 
-WHOLE, BYTES, PART = 512, 2, 16
-"""Bits of vectors of processors that choose among lanes of any size; of BYTES bytes or less, others choose within PART
-bytes.
-"""
+NARROW_BYTES = 2
+"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,9 @@ class Channels:
         while order and strides[order[0]] == count * pixels:
             pixels *= shape.dims[order.pop(0)]
         planes = next((d for d in order if strides[d] == 1), None)
-        lanes = view.vector_bits // 8 if view.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
-        lanes //= dtype.bytes
+        vector = max(view.vector_bits, 128) // 8
+        narrow = min(vector, view.processor.narrow_shuffle_bytes)
+        lanes = (narrow if dtype.bytes <= NARROW_BYTES else vector) // dtype.bytes
         needs(planes is not None and shape.dims[planes] == count, f"{count} elements are between those of a plane")
         assert planes is not None
         needs(2 <= count <= MAXIMUM_CHANNELS, f"{count} channels, not 2 to {MAXIMUM_CHANNELS}")

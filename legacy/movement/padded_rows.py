@@ -32,10 +32,8 @@ MINIMUM_ELEMENTS = 1 << 12
 UNIT = 8
 """Bytes of a lane, at most. Longer elements, which are complex, have several."""
 
-NARROW, SHORT_VECTOR, MASKING = 2, 16, 512
-"""Processors whose vectors are shorter than MASKING bits shuffle lanes of NARROW bytes and fewer within SHORT_VECTOR
-bytes only.
-"""
+NARROW = 2
+"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class PaddedRows:
         padding, length = pad.attributes["padding"], shape.dims[fast]
         here, size = padding[fast], operand.shape.dims[fast]
         at_most(length, MAXIMUM_LENGTH, "elements of a row")
-        doubles = _is_power(size) and _is_power(length) and view.vector_bits < MASKING and not dtype.is_complex
+        doubles = _is_power(size) and _is_power(length) and not view.processor.masks and not dtype.is_complex
         needs(not doubles, f"{size} elements become {length}: LLVM makes vectors of powers of two without masks, too")
         beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
         longer = min(here.low, here.high) >= 0 and here.interior == 0 and size > 0
@@ -75,8 +73,8 @@ class PaddedRows:
         each, rows = max(1, dtype.bytes // UNIT), shape.size // length
         before, low, after = (n * each for n in (size, here.low, length))
         unit = min(dtype.bytes, UNIT)
-        narrow = unit <= NARROW and view.vector_bits < MASKING
-        lanes = (SHORT_VECTOR if narrow else max(view.vector_bits, 128) // 8) // unit
+        vector = max(view.vector_bits, 128) // 8
+        lanes = (min(vector, view.processor.narrow_shuffle_bytes) if unit <= NARROW else vector) // unit
         return PaddedRows(operand, pad.operands[1], rows, before, low, after, each, lanes)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:

@@ -8,6 +8,7 @@ import math
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
@@ -20,7 +21,7 @@ from ..loops.access import live_dimensions, values_of
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
-from ..loops.memory import LINE, Pointer, is_splat, store
+from ..loops.memory import Pointer, is_splat, store
 from ..loops.ranges import Steps, bounds
 from ..numerics.elementwise import EMIT
 from ..numerics.narrow import NARROW
@@ -29,8 +30,8 @@ from .padded_rows import in_whole_rows
 MINIMUM_BLOCK_BYTES = 1 << 10
 """Bytes of a block, at least: a loop over it is worth its beginning."""
 
-MAXIMUM_BLOCK_BYTES = 1 << 14
-"""And at most: it stays in the first cache."""
+MAXIMUM_BLOCK_BYTES = Processor().first_cache_bytes // 2
+"""And at most: it stays in the first cache of any processor."""
 
 MAXIMUM_MOVED_BYTES = 1 << 7
 """Bytes of a row that is only moved, or counted, at most: of longer ones LLVM's vectors are full. Others are made by
@@ -71,7 +72,8 @@ class RepeatedRows:
         computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
         most = MAXIMUM_BLOCK_BYTES if computes else MAXIMUM_MOVED_BYTES
         at_most(size, most, "bytes of a row")
-        whole = LINE // math.gcd(size, LINE)
+        line = view.processor.line_bytes
+        whole = line // math.gcd(size, line)
         together = -(-max(1, MINIMUM_BLOCK_BYTES // size) // whole) * whole
         at_most(together * size, MAXIMUM_BLOCK_BYTES, "bytes of a block")
         needs(2 * together <= count, f"{count} rows, fewer than two blocks of {together}")
@@ -92,7 +94,7 @@ class RepeatedRows:
         begin, end = bounds(code, steps, self.count)
         stop = code.subtract(end, self.together - 1)
         rows = code.range(begin, stop, self.together, carried=[code.value(begin)], unroll=Unroll.NEVER)
-        lanes = LINE // dtype.component.bytes
+        lanes = code.view.processor.line_bytes // dtype.component.bytes
         with code.loop(size, step=lanes) as line:
             place = code.add(code.multiply(rows.index, period), line)
             _copy(code, block, line, leaf.pointer(e), place, ir.VectorType(part, lanes))

@@ -12,7 +12,7 @@ from ..core.builder import Code, IndexValue, Unroll
 from ..core.registers import I64, memory_type
 from ..core.stack import alloca
 from ..loops.loops import parts
-from ..loops.memory import LINE, Pointer, address, load, prefetch, store
+from ..loops.memory import Pointer, address, load, prefetch, store
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_micro import Ahead
@@ -150,7 +150,7 @@ class Operands:
         code, dtype, group = self.code, self.problem.right, self.problem.group
         for n in range(group):
             row = code.add(code.multiply(place, group), n)
-            for first in range(0, width, LINE * 8 // dtype.bits):
+            for first in range(0, width, self.problem.processor.line_bytes * 8 // dtype.bits):
                 prefetch(code, self.b.pointer, dtype, self.b.offset(code, row, code.add(column, first)))
 
     def _pack_zeros(self, width: int, depth: int) -> None:
@@ -223,7 +223,7 @@ class Operands:
     def spread(self, rows: int) -> Operands:
         """The same with a copy of A's rows, whose lines are in different sets of the first cache."""
         p, code = self.problem, self.code
-        row = p.depth + LINE // p.dtype.bytes
+        row = p.depth + p.processor.line_bytes // p.dtype.bytes
         copy = Pointer(alloca(code, p.element, rows * row))
         with code.loop(rows, unroll=Unroll.NEVER) as outer, code.loop(p.depth) as inner:
             value = load(code, self.a.pointer, p.left, self.a.offset(code, outer, inner))

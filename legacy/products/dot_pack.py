@@ -10,7 +10,7 @@ from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
 from ..core.registers import I64, POINTER, memory_type
 from ..core.stack import ALIGNMENT
-from ..loops.memory import LINE, Pointer, address, load, prefetch, store
+from ..loops.memory import Pointer, address, load, prefetch, store
 from ..loops.transposed import transposed
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
@@ -130,7 +130,7 @@ class _Body:
         """As many rows of the panel from `first` on as a vector has lanes: squares, transposed in registers."""
         code, pack, lanes = self.code, self.pack, self.pack.lanes
         with code.loop(pack.columns, step=lanes, unroll=Unroll.NEVER) as i:
-            ahead = code.add(first, LINES_AHEAD * LINE // pack.target.bytes)
+            ahead = code.add(first, LINES_AHEAD * code.view.processor.line_bytes // pack.target.bytes)
             vectors = []
             for n in range(lanes):
                 column = code.add(i, n)
@@ -179,8 +179,9 @@ class _Body:
 
     def fetch(self, k: IndexValue) -> None:
         """Fetch a row."""
+        line = self.code.view.processor.line_bytes * 8 // self.pack.source.bits
         for n in range(self.pack.group):
-            for first in range(0, self.pack.width, LINE * 8 // self.pack.source.bits):
+            for first in range(0, self.pack.width, line):
                 prefetch(self.code, self.source, self.pack.source, self._offset(k, first, n))
 
     def _offset(self, k: IndexValue, j: IndexValue, n: int = 0) -> IndexValue:

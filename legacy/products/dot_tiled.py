@@ -27,7 +27,7 @@ from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
 from ..loops.loops import parts
-from ..loops.memory import LINE, Pointer, address, store
+from ..loops.memory import Pointer, address, store
 from ..loops.ranges import Steps, blocks, bounds, loops_over
 from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
@@ -36,9 +36,6 @@ from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_pairs import pair
 from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
-
-PANEL_BYTES = 1 << 16
-"""Bytes of a packed panel: a quarter of the smallest L2 caches (256 KiB), which also hold rows of the left operand."""
 
 WHOLE_PANEL_BYTES = 1 << 19
 """Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
@@ -93,7 +90,7 @@ def blocking_of(problem: Problem, sides: Sides, root: Instruction, partition: Pa
     narrow = problem.result is not problem.dtype
     banded = deep or (narrow and problem.depth > problem.depth_of(ROUNDED_PANEL_BYTES))
     whole = (not ends or narrow) and not banded
-    block = problem.depth if whole else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    block = problem.depth if whole else min(problem.depth_of(problem.panel_bytes), problem.depth)
     block = min(B_AHEAD, problem.depth) if problem.streamed else block
     # By all rows: no bit depends on how many a call computes.
     chain = SHORT_CHAIN if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS else CHAIN
@@ -374,7 +371,7 @@ class _Tiled:
             I64(0) if apart else self._adds(),
             self.spaces.partial.value,
             tile.width,
-            -(-tile.width * p.dtype.bytes // LINE) if fetches else 0,
+            -(-tile.width * p.dtype.bytes // p.processor.line_bytes) if fetches else 0,
             ahead,
             self.operands.b.row,
         )

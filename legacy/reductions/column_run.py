@@ -48,18 +48,14 @@ would gather elements of several rows.
 """
 
 
-GATHERING = 512
-"""Bits of vectors of processors on which a nest over results of bf16 is vectors of several rows. With others, fewer
-columns are enough of bf16, too: they would be scalars.
-"""
-
-
 def _has_enough_of_few(view: View, instruction: Instruction) -> bool:
-    """Whether MINIMUM_WIDE_COLUMNS columns are enough."""
+    """Whether MINIMUM_WIDE_COLUMNS columns are enough. Of bf16 they are where processors do not gather: a nest over
+    results would be scalars there, and is vectors of several rows elsewhere.
+    """
     dtype, op = instruction.operands[0].shape.dtype, simple_op(instruction.called()[0])
     compares = dtype.is_float and op is not None and op.opcode in (Op.MAXIMUM, Op.MINIMUM)
     if dtype is DType.BF16:
-        return op is not None and view.vector_bits < GATHERING
+        return op is not None and not view.processor.gathers
     return dtype.bytes >= 4 and op is not None and not compares
 
 

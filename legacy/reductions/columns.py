@@ -21,7 +21,6 @@ from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
-from ..loops.memory import LINE
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import half
 from ..numerics.narrow import NARROW
@@ -51,8 +50,8 @@ may take a third longer, as that is nothing.
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
-ODD, WIDE, GATHERING = range(3, 16), 4, 512
-"""Columns that fill no vector; bytes of their elements, and bits of a processor's vectors, with which LLVM gathers."""
+ODD, WIDE = range(3, 16), 4
+"""Columns that fill no vector, and bytes of their elements, with which LLVM gathers where processors can."""
 
 UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
@@ -214,7 +213,8 @@ def _accumulate(
         if block < source.dims[fastest]
         else []
     )
-    columns = max(VECTOR, *(LINE // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
+    line_bytes = e.view.processor.line_bytes
+    columns = max(VECTOR, *(line_bytes // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
     together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
@@ -282,7 +282,7 @@ def _are_gathered(view: View, instruction: Instruction, width: int) -> bool:
     """
     wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
     count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
-    return wide and view.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
+    return wide and view.processor.gathers and width in ODD and count * width <= UNROLLED
 
 
 def _over_many(blocks: Blocks, block: int) -> Unroll:

@@ -17,7 +17,7 @@ from ..core.stack import StackArray, alloca
 from ..core.view import View
 from ..loops.along import stored_of
 from ..loops.fetch import AHEAD
-from ..loops.memory import LINE, Pointer, prefetch
+from ..loops.memory import Pointer, prefetch
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
 
 LANES, ROWS = 64, 4
@@ -65,7 +65,7 @@ class Run:
             start = code.minimum(turn, code.subtract(count, LEAST))
             at = code.b.gep(source, [code.value(start)], source_etype=type_)
             if self.ahead:
-                for k in range(0, LEAST * bytes_, LINE):
+                for k in range(0, LEAST * bytes_, code.view.processor.line_bytes):
                     prefetch(code, Pointer(at), self.dtype, (AHEAD + k) // bytes_)
             with code.loop(LANES, unroll=Unroll.VECTORS) as n:
                 values = []

@@ -19,7 +19,7 @@ from ..core.view import View
 from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD
-from ..loops.memory import LINE, Pointer, address, prefetch
+from ..loops.memory import Pointer, address, prefetch
 from ..numerics.real import Real
 from .long_sums import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
 
@@ -142,7 +142,7 @@ class SumRun:
             with code.loop(left, step=lanes, unroll=Unroll.NEVER) as line:
                 first = code.value(code.add(block, line))
                 for source in sources if self.ahead else ():
-                    for k in range(0, lanes * bytes_, LINE):
+                    for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
                         prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
                 with code.loop(lanes, unroll=Unroll.VECTORS) as i:
                     add(first, code.value(i))

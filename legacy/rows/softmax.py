@@ -21,7 +21,7 @@ from ..core.view import View
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD, streams_of
 from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
-from ..loops.memory import LINE, Pointer, address, prefetch
+from ..loops.memory import Pointer, address, prefetch
 from ..loops.ranges import Steps, bounds
 from ..numerics.functions import library
 from ..numerics.real import Real
@@ -121,7 +121,7 @@ class Softmax:
             left = code.minimum(code.subtract(whole, block), LANES * LINES)
             with code.loop(left, step=LANES, unroll=Unroll.NEVER) as line:
                 start = code.add(block, line)
-                for k in range(0, LANES * 4, LINE) if self.ahead else ():
+                for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
                     prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
                 with code.loop(LANES, unroll=Unroll.VECTORS) as i:
                     add(start, i)

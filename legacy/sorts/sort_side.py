@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ...planning.allocation import POOL_ALIGNMENT
@@ -20,7 +21,7 @@ from ..core.builder import IndexValue, Unroll
 from ..core.registers import I8, I64, Register
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Results, Unfit, at_least, needs
-from ..loops.memory import LINE, Pointer, load, store
+from ..loops.memory import Pointer, load, store
 from ..loops.ranges import Steps, loops_over, numbered
 from .sort_network import pair_table
 from .sort_order import KeyOrder
@@ -35,12 +36,10 @@ neighbours has half of their square of exchanges, in each of which all operands 
 much as some exchanges of narrow ones.
 """
 
-NUMBERED_BELOW_512_BITS = (8, 320)
-"""The same without vectors of WIDE bits: there, one condition for operands of several widths is taken apart again and
+NUMBERED_WITHOUT_MASKS = (8, 320)
+"""The same on processors without masks: there, one condition for operands of several widths is taken apart again and
 again. Measured with AVX2, pairs of 8 f32 and s32 take half of the time with places, those of 16 a quarter.
 """
-
-WIDE = 512
 
 MINIMUM_ROWS = 16
 """Rows below which nothing is gained."""
@@ -62,13 +61,13 @@ class Tile:
     numbered: bool
 
     @staticmethod
-    def of(length: int, key: int, elements: Sequence[int], most: int, vector: int) -> Tile | None:
-        """The widest one of at most `most` bytes. key, elements: bits of each; vector: of the processor's vectors."""
-        shortest, least = NUMBERED if vector >= WIDE else NUMBERED_BELOW_512_BITS
+    def of(length: int, key: int, elements: Sequence[int], most: int, processor: Processor) -> Tile | None:
+        """The widest one of at most `most` bytes. key, elements: bits of each."""
+        shortest, least = NUMBERED if processor.masks else NUMBERED_WITHOUT_MASKS
         numbered = length >= shortest and length * sum(elements) >= least
         keys = [key] if not numbered else [2 * key] if key <= 32 else [key, key]
         bits = [*keys, *elements]
-        lanes = LINE * 8 // bits[0]
+        lanes = processor.line_bytes * 8 // bits[0]
         while lanes:
             sizes = [-(-length * lanes * b // 8 // POOL_ALIGNMENT) * POOL_ALIGNMENT for b in bits]
             if sum(sizes) <= most:
@@ -78,7 +77,7 @@ class Tile:
         return None
 
 
-def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile:
+def tile_of(instruction: Instruction, order: KeyOrder, room: int, processor: Processor) -> Tile:
     """The tile for a sort's rows. Raises Unfit if they are too long or too few, or elements are no single numbers."""
     shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
     length = shapes[0].dims[dimension]
@@ -86,7 +85,7 @@ def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -
     needs(not any(shape.dtype.is_complex for shape in shapes), "complex numbers go along with the keys")
     rows = math.prod(shapes[0].dims) // length
     at_least(rows, MINIMUM_ROWS, "rows")
-    found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
+    found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, processor)
     if found is None:
         raise Unfit(f"{room} bytes of scratch memory hold no row")
     return found

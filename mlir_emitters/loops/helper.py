@@ -71,15 +71,16 @@ def _whole(b: Builder, memref: Value) -> Value:
     return b.constant_once(("whole", memref), make)
 
 
-def text_of(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
+def text_of(helper: Helper, session: pipeline.Session, target: Facts) -> str:
     """LLVM IR of a module with the function. pipeline.LOCK must be held."""
-    return text_once((helper, vector_bits), partial(_text, helper, session, vector_bits))
+    facts = Facts(target.vector_bits, helper.fma, processor=target.processor)
+    return text_once((helper, facts), partial(_text, helper, session, facts))
 
 
-def _text(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
+def _text(helper: Helper, session: pipeline.Session, facts: Facts) -> str:
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
-        b = Builder(module, session.types, Facts(vector_bits, helper.fma))
+        b = Builder(module, session.types, facts)
         with b.function(helper.name, helper.types(b), [], {}) as parameters:
             helper.emit(b, parameters)
             b.give()

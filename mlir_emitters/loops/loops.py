@@ -22,7 +22,6 @@ MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
 UNROLLED = 16  # shorter loops are unrolled completely
 MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
 LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
-UNMASKED = 256  # bits of vectors of processors without masks
 INTERLEAVED = range(9)  # elements of a step whose rows LLVM interleaves as it vectorises the loop over steps
 MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
 MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
@@ -128,7 +127,7 @@ def _count(over: Buffer, dimensions: Sequence[int]) -> int:
 
 def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
     """(First position, number) of what has a nest of its own of the last dimension: in front of what fills no vector,
-    LLVM would otherwise make one masked vector of a short row, and without AVX-512 masks take longer than all else.
+    LLVM would otherwise make one masked vector of a short row, and without masks that takes longer than all else.
     """
     cut = MASKED.start - 1
     return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
@@ -141,7 +140,7 @@ def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     if over.dtype.bytes <= 2:
         return Unroll.SHORT
     own = _fastest(over)
-    gathers = facts.vector_bits > UNMASKED and not over.dtype.is_complex
+    gathers = facts.processor.gathers and not over.dtype.is_complex
     return (
         Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
     )
@@ -173,7 +172,7 @@ def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[
 
 def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
     """Whether all that narrow results are made of are a few plain operations, and there are no masks."""
-    if facts.vector_bits > UNMASKED or group[0].dtype.bytes > 2:
+    if facts.processor.masks or group[0].dtype.bytes > 2:
         return False
     made = list(reachable(group))
     return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)

@@ -19,7 +19,6 @@ from ..core.facts import Facts
 from ..core.graph import Buffer, Node, reachable
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
-from ..loops.loops import UNMASKED
 from ..loops.ranges import Steps, neighbours, open_steps, outer_loops
 from ..loops.view import Subject, View
 from .padded_rows import MAXIMUM_ROW_ELEMENTS
@@ -62,8 +61,8 @@ def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
     fast = _fastest(result)
     if fast is None or not (here.low > 0 or here.high > 0):
         return "elements lie beside each other, and rows are not padded"
-    if facts.vector_bits > UNMASKED:
-        return f"elements lie beside each other, and vectors of {facts.vector_bits} bits have masks"
+    if facts.processor.masks:
+        return "elements lie beside each other, and vectors have masks"
     if result.shape.size < MINIMUM_ELEMENTS:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
     if result.dims[fast] <= MAXIMUM_ROW_ELEMENTS:

@@ -54,7 +54,7 @@ class Shape:
 def shape_of(facts: Facts, node: Node) -> Shape:
     """The tile with the most sums that registers hold beside the weights that stay in them and a piece of the input."""
     geometry, reuse = Geometry.of(node), reuse_axis(node, GROUP)
-    registers = 32 if facts.vector_bits >= 512 else 16
+    registers = facts.processor.vector_registers
     last = geometry.slides[-1] if reuse == SPATIAL + len(geometry.slides) - 1 else None
     taps = last.window if last is not None and last.gap == 1 and last.stride == last.spread else 0
     taps = taps if taps < registers // 2 else 0

@@ -26,7 +26,6 @@ LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has sev
 LEAST = 128  # products of other sums from which on they are in blocks
 CHAIN = 48  # additions to a chain in these blocks
 LEAST_IN_ROW = 8  # products of two short rows from which on vectors are along them
-WITH_MASKS = 512  # bits of vectors of processors that have masks
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -98,7 +97,7 @@ def _has_short_rows(b: Builder, node: Node, wide: DType) -> bool:
     if len(left) != 1 or not lhs.strides[left[0]] == rhs.strides[right[0]] == 1:
         return False
     row = lhs.dims[left[0]]
-    return row >= LEAST_IN_ROW and (b.vector_bits >= WITH_MASKS or row % (b.vector_bits // (8 * wide.bytes)) == 0)
+    return row >= LEAST_IN_ROW and (b.processor.masks or row % (b.vector_bits // (8 * wide.bytes)) == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from .dot_dims import Dimension
 from .dot_dtypes import IN_VECTORS
 from .dot_flat import FLAT_ROWS, NEAR_TILE, PACK_ROWS, is_flat, is_large, near_rows, shares_lines
 from .dot_product import Product, is_readable, positions_of_step
-from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
+from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of
 from .dot_words import Words
 
 FEW_TILES = 8
@@ -165,7 +165,7 @@ def blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, parti
     """wide: the dtype of sums; narrow: as of Blocking."""
     steps = StepSizes.of(product, partition)
     tile = _shape_of(facts, product, wide, narrow, steps)
-    few_registers = registers_of(facts.vector_bits) <= FEW_REGISTERS
+    few_registers = facts.processor.vector_registers <= FEW_REGISTERS
     found = _blocks_of(product, wide, narrow, steps, tile, few_registers)
     if found.streams:
         found = _streamed(facts, found, few_registers)
@@ -181,16 +181,16 @@ def blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, parti
 
 
 def _shape_of(facts: Facts, product: Product, wide: DType, narrow: bool, steps: StepSizes) -> TileShape:
-    bits, parts, row = facts.vector_bits, product.parts, product.row.size
+    registers, parts, row = facts.processor.vector_registers, product.parts, product.row.size
     left, right = product.left.dtype, product.right.dtype
-    flat = is_flat(product, wide, bits, narrow)
+    flat = is_flat(product, wide, facts, narrow)
     words = None if flat else Words.of(facts, left, right, wide, product.depth.size)
     converting = words is None and left is not wide and converts_in_place(product)
     if flat:
-        height, vectors = flat_tile(bits, row, NEAR_TILE if _is_near(facts, product, wide) else FLAT_ROWS, parts)
+        height, vectors = flat_tile(registers, row, NEAR_TILE if _is_near(facts, product, wide) else FLAT_ROWS, parts)
     else:
         codes = min(left.bits, right.bits) <= 8
-        height, vectors = best_tile(bits, converting, codes and wide.is_float, parts)
+        height, vectors = best_tile(registers, converting, codes and wide.is_float, parts)
 
     def height_for(rows: int) -> int:
         """Of tiles: one that divides the rows, where that is worth it."""
@@ -199,11 +199,11 @@ def _shape_of(facts: Facts, product: Product, wide: DType, narrow: bool, steps: 
         return even if lower else height
 
     columns = product.column.size
-    lanes = lanes_of(bits, wide, columns if flat else 0)
+    lanes = lanes_of(facts.vector_bits, wide, columns if flat else 0)
     width = min(vectors * lanes, -(-columns // lanes) * lanes)
     # How products are summed must depend on neither steps nor a tile's place: a last bit would.
     sums = height_for(row) * parts * width // lanes
-    room = registers_of(bits) <= FEW_REGISTERS and sums + width // lanes + 2 <= FEW_REGISTERS
+    room = registers <= FEW_REGISTERS and sums + width // lanes + 2 <= FEW_REGISTERS
     pairs = room and words is None and (left, wide, product.depth.lhs) == (DType.BF16, DType.F32, 1)
     # In rows that tiles follow each other in.
     rows = height_for(steps.rows * steps.together or row)
@@ -213,7 +213,7 @@ def _shape_of(facts: Facts, product: Product, wide: DType, narrow: bool, steps: 
 
 def _is_near(facts: Facts, product: Product, wide: DType) -> bool:
     """Whether the tiles of few rows read parts of a large B along all columns."""
-    return is_large(product, wide) and product.row.size <= near_rows(facts.vector_bits)
+    return is_large(product, wide) and product.row.size <= near_rows(facts)
 
 
 def _blocks_of(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from ...hlo.dtypes import DType
+from ..core.facts import Facts
 from .dot_product import Product, is_readable
-from .dot_registers import FEW_REGISTERS, registers_of
+from .dot_registers import FEW_REGISTERS
 
 PAGE = 4096  # bytes at whose multiples lines share a set of the first cache
 FEW_WAYS = 4  # lines of a set that A may take, of eight
@@ -18,7 +19,7 @@ NEAR_TILE = 8  # rows of A, up to which a tile reads several vectors of each row
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
 
 
-def is_flat(product: Product, wide: DType, vector_bits: int, narrow: bool) -> bool:
+def is_flat(product: Product, wide: DType, facts: Facts, narrow: bool) -> bool:
     """Whether each element of B is used in one tile of rows, or two, so that it needs no copy. narrow: tiles have the
     whole depth.
     """
@@ -28,17 +29,17 @@ def is_flat(product: Product, wide: DType, vector_bits: int, narrow: bool) -> bo
     if product.left.dtype is not wide or not is_readable(product, wide):
         return False
     if is_large(product, wide) and (
-        narrow or (rows > near_rows(vector_bits) and 8 * product.depth.rhs * wide.bytes > FAR * vector_bits)
+        narrow or (rows > near_rows(facts) and 8 * product.depth.rhs * wide.bytes > FAR * facts.vector_bits)
     ):
         return False
     if narrow and shares_lines(product):
         return False
-    return rows <= FLAT_TILES * min(FLAT_ROWS, registers_of(vector_bits) - 2)
+    return rows <= FLAT_TILES * min(FLAT_ROWS, facts.processor.vector_registers - 2)
 
 
-def near_rows(vector_bits: int) -> int:
+def near_rows(facts: Facts) -> int:
     """The most rows whose tiles read parts of a large B along all columns: those of two tiles, if these are wide."""
-    return 2 * NEAR_TILE if registers_of(vector_bits) > FEW_REGISTERS else NEAR_TILE
+    return 2 * NEAR_TILE if facts.processor.vector_registers > FEW_REGISTERS else NEAR_TILE
 
 
 def is_large(product: Product, wide: DType) -> bool:

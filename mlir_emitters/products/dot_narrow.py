@@ -22,7 +22,7 @@ from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import converts_in_vectors
 from .dot_narrow_tile import SlimColumns, SlimTile, rows_at_once
 from .dot_product import Operand, Product, loops_of_steps, open_loops, positions_of_step
-from .dot_registers import FEW_REGISTERS, registers_of
+from .dot_registers import FEW_REGISTERS
 
 MAXIMUM_COLUMNS = 8  # more of them fill vectors of a register tile
 MAXIMUM_COLUMNS_OF_FEW = 7  # the same with few registers, unless the tile's B would be the many rows, which it copies
@@ -73,7 +73,7 @@ def _blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, of_r
     lanes = lanes_for(facts.vector_bits, wide, depth, columns)
     block = NEAR_ELEMENTS * DType.F32.bytes // (columns * wide.bytes) // lanes * lanes
     later = row >= LONG_ROW_BYTES and row * product.row.size >= STREAMED_BYTES
-    rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, facts.vector_bits)
+    rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, facts.processor.vector_registers)
     return NarrowBlocking(product, wide, lanes, block, narrow, of_rows, rows, later)
 
 
@@ -114,7 +114,8 @@ def _why_not(
         return f"{len(few)} dimensions of columns" if len(few) > 1 else "rows do not lie along memory"
     columns = few[0].size if few else 1
     lanes = lanes_for(facts.vector_bits, wide, depth.size, columns)
-    most = MAXIMUM_COLUMNS if copied or registers_of(facts.vector_bits) > FEW_REGISTERS else MAXIMUM_COLUMNS_OF_FEW
+    crowded = facts.processor.vector_registers <= FEW_REGISTERS
+    most = MAXIMUM_COLUMNS_OF_FEW if crowded and not copied else MAXIMUM_COLUMNS
     if columns > most:
         return more(columns, "columns", most)
     if depth.size < MINIMUM_ROW_VECTORS * lanes:

@@ -52,8 +52,8 @@ MINIMUM_APART, MAXIMUM_APART = 5, 32
 MINIMUM_ROUNDED = 9
 """The same of compared bf16, of which fewer are as fast as scalars that LLVM joins."""
 
-MINIMUM_BYTES, GATHERING_BITS = 4, 512
-"""Of their elements, and of vectors of processors that gather soon enough for that."""
+MINIMUM_BYTES = 4
+"""Of their elements."""
 
 FEW_CHAINS = 8
 """Chains whose errors do not cancel out yet."""
@@ -135,4 +135,4 @@ def _around(facts: Facts, nodes: Sequence[Node], sums: Sequence[bool], width: in
     plain = all(is_sum or not node.inputs[0].dtype.is_float for is_sum, node in zip(sums, nodes, strict=True))
     least = MINIMUM_ROW if plain else MINIMUM_BEST_ROW
     short = least <= width <= MAXIMUM_ROW and width * count <= MAXIMUM_COPIED_ELEMENTS
-    return Unroll.SCALAR if wide and short and facts.vector_bits == GATHERING_BITS else Unroll.ANY
+    return Unroll.SCALAR if wide and short and facts.processor.gathers else Unroll.ANY

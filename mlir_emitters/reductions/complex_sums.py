@@ -21,7 +21,7 @@ from .long_sums import BLOCK, Blocks, Carried, LongSums
 
 CACHE_LINE = 64  # bytes of a wide vector
 LINES = 4  # wide vectors: as many as an addition has cycles
-FEW_LINES = 2  # the same with 16 registers, half as wide, where there are two sums of each
+FEW_LINES = 2  # the same where there are two sums of each, and registers do not hold these and as many factors
 LEAST = 3  # elements of a run: two are as fast one by one
 
 
@@ -108,7 +108,8 @@ class _Runs(LongSums):
         super().__init__(b, sizes, [self.element, self.element])
         self.bytes = self.element.width // 8
         self.line = CACHE_LINE // self.bytes
-        self.most = LINES if self.each == 1 or b.vector_bits >= 512 else FEW_LINES
+        room = b.processor.vector_registers * b.vector_bits // 8 >= 2 * self.each * LINES * CACHE_LINE
+        self.most = LINES if self.each == 1 or room else FEW_LINES
         self.lines = min(self.most, sizes[-1] // self.line)
         self.pieces = [width for width in self._halves() if sizes[-1] & width]
         self.carried: Carried = ()

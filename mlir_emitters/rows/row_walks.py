@@ -67,7 +67,7 @@ def call_of(facts: Facts, graph: RowGraph, walk: Walk) -> Call | None:
         if made is None or not all(_is_of_row(graph, number) for number in made.numbers):
             return None
         return Call(made, fetches=bool(streams(made.arrays, made.arrays[0])))
-    if facts.vector_bits < WIDE_BITS or not takes_three(node):
+    if facts.vector_bits < MINIMUM_EXTREMUM_BITS or not takes_three(node):
         return None
     source = run_of(facts, operand, graph.length)
     return None if source is None else Call(None, source)
@@ -81,8 +81,8 @@ def _is_of_row(graph: RowGraph, number: Buffer) -> bool:
     return role is Role.ROW or source.shape.size == 1
 
 
-WIDE_BITS = 512
-"""The vectors with which a row's extremum is a call: 0.9 of a softmax's time. With shorter ones it is 1.1."""
+MINIMUM_EXTREMUM_BITS = 512
+"""Bits of vectors with which a row's extremum is a call: 0.9 of a softmax's time. With shorter ones it is 1.1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def tile_for(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer], 
     along = next((d for d in free if dims[d] >= 2 * lanes), max(free, key=lambda d: dims[d]))
     if dims[along] < MINIMUM_ROWS:
         along = -1
-    window = min(WINDOW, (32 if facts.vector_bits >= 512 else 16) // vectors - 2)
+    window = min(WINDOW, facts.processor.vector_registers // vectors - 2)
     return Tile(keys, along, lanes, max(1, window), alone)
 
 
