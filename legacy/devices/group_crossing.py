@@ -19,7 +19,7 @@ from ..loops.access import Access
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, Unfit, at_least, form, needs
 from ..loops.leaf import is_whole
-from ..loops.loops import tile_of
+from ..loops.tiles import tile_of
 from ..movement.update import is_update
 from ..reductions.results import finishes, products_of_all
 from .group import ALIGNMENT_BYTES, Group, SharedArray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -99,6 +100,22 @@ def blocks(
             yield outer, first, block
 
 
+Part: TypeAlias = tuple[int, int, int]
+
+
+def parts(size: int, block: int) -> list[Part]:
+    """(start, end, step): the full blocks of a dimension, and the rest as one smaller block."""
+    whole = size - size % block
+    return [(start, end, min(block, end - start)) for start, end in ((0, whole), (whole, size)) if start != end]
+
+
+def pieces(code: Code, size: int, block: int) -> Iterator[tuple[IndexValue, int]]:
+    """Loops over these blocks: (the first position, their size)."""
+    for start, end, step in parts(size, block):
+        with code.loop(end - start, start=start, step=step, unroll=Unroll.NEVER) as first:
+            yield first, step
+
+
 def columns_fit(partition: Partition | None, inside: Sequence[int], column: int, size: int, most: int) -> bool:
     """Whether `column_blocks` can run over some of the steps. size: of the column's dimension."""
     if partition is None or column not in inside:
@@ -123,12 +140,8 @@ def column_blocks(
     inside = numbered(steps) if inside is None else inside
     if steps is None or column not in inside:
         with loops_over(code, steps, dims, order, around, inside) as positions:
-            whole = dims[column] - dims[column] % most
-            for start, end in ((0, whole), (whole, dims[column])):
-                if start != end:
-                    block = min(most, end - start)
-                    with code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER) as i:
-                        yield positions, i, block
+            for first, block in pieces(code, dims[column], most):
+                yield positions, first, block
         return
     width = block_of(steps.partition, dims[column], most, min(most, 8))
     assert width is not None

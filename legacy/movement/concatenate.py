@@ -19,7 +19,7 @@ from ..loops.elemental import Elemental, Index, Reads, same_order
 from ..loops.form import Fit, Results, Task, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.linear import is_linear
-from ..loops.loops import Modes, modes_of, nest
+from ..loops.nest import Modes, modes_of, nest
 from ..loops.ranges import Steps, elements
 from .padded_rows import must_be_only
 

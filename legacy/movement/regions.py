@@ -24,9 +24,10 @@ from ..core.view import View
 from ..loops.access import Access, Place, at_root, operands_of, values_of
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
-from ..loops.loops import NARROW, Body, tile_of, writes
+from ..loops.nest import NARROW, Body, writes
 from ..loops.ranges import Steps, in_order
 from ..loops.ranges import numbered as numbered_by
+from ..loops.tiles import tile_of
 from ..numerics.elementwise import EMIT
 from .moved_rows import MovedRows
 

@@ -17,8 +17,8 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads, same_order
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import Leaf
 from ..loops.linear import is_bitcast_transpose, is_reshaping_broadcast
-from ..loops.loops import Modes, modes_of, nest, writes
 from ..loops.memory import constant_array, immediate, is_splat, load
+from ..loops.nest import Modes, modes_of, nest, writes
 from ..numerics.convert import bits_of, convert, from_bits
 from .concatenate import concatenate
 from .padded_rows import must_be_only

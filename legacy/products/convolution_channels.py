@@ -24,8 +24,9 @@ from ..loops.form import at_least, needs
 from ..loops.ranges import Steps, column_blocks
 from ..reductions.columns import BLOCK
 from ..reductions.windows import GROUP, SPATIAL, Convolution
+from .convolution_blocks import FACTORS, inside_of, parts_of_tiles
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
-from .convolution_held import FACTORS, Held, Weights, inside_of, parts_of_tiles
+from .convolution_held import Held, Weights
 from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import COLUMN_TERMS, accumulator_dtype
 

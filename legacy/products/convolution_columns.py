@@ -19,8 +19,7 @@ from ..core.view import View
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Results, Unfit, needs
 from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.ranges import Steps, column_blocks
+from ..loops.ranges import Steps, column_blocks, parts
 from ..numerics.convert import convert
 from ..reductions.columns import BLOCK, row_passes
 from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of

@@ -18,10 +18,11 @@ from ..core.helper import call, declared
 from ..core.registers import I32, I64, POINTER, flatten, memory_type, splat
 from ..core.view import View
 from ..loops.form import at_least, needs
-from ..loops.ranges import Steps, block_of, blocks, loops_over
+from ..loops.ranges import Steps, block_of, blocks, loops_over, pieces
 from ..reductions.windows import OUT, Convolution
+from .convolution_blocks import FACTORS, TERMS, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role, is_zero
-from .convolution_held import FACTORS, TERMS, Held, Weights, first_held, inside_of, levels_held, parts_of_tiles
+from .convolution_held import Held, Weights
 from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import accumulator_dtype
 
@@ -131,15 +132,10 @@ class Deep(Held):
                         places[role] = place
                     yield places, first, block
             return
-        whole = outs - outs % self.features
-        for start, end in ((0, whole), (whole, outs)):
-            if start == end:
-                continue
-            block = min(self.features, end - start)
-            with code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER) as i:
-                self._read(block)
-                with loops_over(code, steps, sizes, order, Unroll.NEVER, inside) as places:
-                    yield places, i, block
+        for first, block in pieces(code, outs, self.features):
+            self._read(block)
+            with loops_over(code, steps, sizes, order, Unroll.NEVER, inside) as places:
+                yield places, first, block
 
     def _read(self, block: int) -> None:
         self.weights = Weights(self.code, self.instruction.operands[1], self.dtype, block)

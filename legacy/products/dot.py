@@ -21,8 +21,8 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form
 from ..loops.leaf import write_all
-from ..loops.loops import NARROW as NARROW_BYTES
 from ..loops.memory import address
+from ..loops.nest import NARROW as NARROW_BYTES
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import complex_math
 from ..numerics.convert import convert

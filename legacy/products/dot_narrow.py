@@ -21,9 +21,8 @@ from ..core.view import View
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Results, Task, Unfit, form, needs
 from ..loops.leaf import write_all
-from ..loops.loops import parts
 from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps, bounds, loops_over
+from ..loops.ranges import Steps, bounds, loops_over, pieces
 from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_tile import FLOATS, Narrow, PackColumns, height_of, pitch_of
@@ -187,9 +186,7 @@ class _Rows:
 
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
         """Loops over the blocks of the depth: (the first element or part, their number)."""
-        for first, end, count in parts(self.problem.length, self.problem.block):
-            with self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER) as i:
-                yield i, count
+        return pieces(self.e.code, self.problem.length, self.problem.block)
 
     def pack(self) -> None:
         """Pack the columns, block by block."""

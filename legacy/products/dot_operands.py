@@ -11,8 +11,8 @@ from ...hlo.records import dataclass, replace
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.registers import I64, memory_type
 from ..core.stack import alloca
-from ..loops.loops import parts
 from ..loops.memory import Pointer, address, load, prefetch, store
+from ..loops.ranges import parts
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_micro import Ahead

@@ -26,9 +26,8 @@ from ..core.stack import alloca
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
-from ..loops.loops import parts
 from ..loops.memory import Pointer, address, store
-from ..loops.ranges import Steps, blocks, bounds, loops_over
+from ..loops.ranges import Steps, blocks, bounds, loops_over, pieces
 from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
 from .dot import rounded
@@ -139,20 +138,13 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
         if steps is not None and height is not None:
             bands = _bands_of_steps(code, steps, height)
         else:
-            bands = _bands(code, problem.rows, BAND if blocking.banded else problem.rows)
+            bands = pieces(code, problem.rows, BAND if blocking.banded else problem.rows)
         for top, count in bands:
             whole.of_rows(top, count).emit()
 
 
-def _bands(code: Code, rows: int, most: int) -> Iterator[tuple[IndexValue, int]]:
-    """Loops over blocks of at most `most` rows: (the first row, their number)."""
-    for start, end, count in parts(rows, most):
-        with code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as i:
-            yield i, count
-
-
 def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[IndexValue, int]]:
-    """The same for the rows of the steps, of which each has `height`."""
+    """Loops over blocks of the rows of the steps, of which each has `height`: (the first row, their number)."""
     most = max(1, BAND // height)
     together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
     for _, step, count in blocks(code, steps, [steps.partition.extent], together):
@@ -256,11 +248,10 @@ class _Tiled:
         """Multiply a few rows of B after the other, along all columns. Tiles fetch their columns of the next ones."""
         p, code = self.problem, self.code
         first, last = self.columns or (0, p.columns)
-        for start, end, depth in parts(p.depth, self.block):
-            with code.loop(end - start, start=start, step=depth, unroll=Unroll.NEVER) as row:
-                begins = code.b.icmp_unsigned("==", code.value(row), I64(0))
-                with code.range(first, last, p.panel, unroll=Unroll.NEVER) as panel:
-                    replace(self, first=begins)._rows(panel, p.panel, row, depth, self.c)
+        for row, depth in pieces(code, p.depth, self.block):
+            begins = code.b.icmp_unsigned("==", code.value(row), I64(0))
+            with code.range(first, last, p.panel, unroll=Unroll.NEVER) as panel:
+                replace(self, first=begins)._rows(panel, p.panel, row, depth, self.c)
 
     def _beside(self, space: Pointer, column: IndexValue) -> Matrix:
         """Memory for sums of a panel. Column `column` is its first, so that tiles find it and C by equal numbers."""
@@ -336,16 +327,11 @@ class _Tiled:
 
     def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
         p, code = self.problem, self.code
-        whole = p.rows - p.rows % p.tile_rows
-        for start, end in ((0, whole), (whole, p.rows)):
-            if start != end:
-                count = min(p.tile_rows, end - start)
-                with code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as tiles:
-                    self.operands.pack_left(Tile(tiles, count, column, width), row, depth)
-                    with code.loop(self._panels(width), unroll=Unroll.NEVER) as panel:
-                        first = code.add(column, code.multiply(panel, p.panel))
-                        tile = Tile(tiles, count, first, min(width, p.panel))
-                        self._tile(tile, self._panel(panel), row, depth, target)
+        for top, count in pieces(code, p.rows, p.tile_rows):
+            self.operands.pack_left(Tile(top, count, column, width), row, depth)
+            with code.loop(self._panels(width), unroll=Unroll.NEVER) as panel:
+                first = code.add(column, code.multiply(panel, p.panel))
+                self._tile(Tile(top, count, first, min(width, p.panel)), self._panel(panel), row, depth, target)
 
     def _tile(self, tile: Tile, panel: ir.Value, row: IndexValue, depth: int, target: Matrix) -> None:
         """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""

@@ -202,12 +202,7 @@ def _accumulate(
     code, first, fastest = e.code, reducers.all[0], blocks.fastest
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
-    # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
-    # reorder what rows give, vectors of rows, with gathers.
-    whole = not all(reducer.in_parts for reducer in reducers.all)
-    unroll = _over_many(blocks, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
-    if unroll is Unroll.VECTORS and _are_gathered(code.view, first.instruction, block):
-        unroll = over_columns(block)
+    unroll = _unroll_of(e.view, reducers, blocks, block)
     ahead = (
         streams_of(e.view, [o for r in reducers.all for o in r.operands], source)
         if block < source.dims[fastest]
@@ -235,6 +230,19 @@ def _accumulate(
                     at = code.add(line, code.add(column, start))
                     positions[fastest] = code.add(block_start, at)
                     _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
+
+
+def _unroll_of(view: View, reducers: ColumnReducers, blocks: Blocks, block: int) -> Unroll:
+    """The mode of a loop over columns that adds up.
+
+    LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
+    reorder what rows give, vectors of rows, with gathers.
+    """
+    if block > UNROLLABLE:
+        return _over_many(blocks, block)
+    whole = not all(reducer.in_parts for reducer in reducers.all)
+    gathered = _are_gathered(view, reducers.all[0].instruction, block)
+    return Unroll.VECTORS if whole and not gathered else over_columns(block)
 
 
 def _combine(

@@ -24,8 +24,8 @@ from ..loops.elemental import Elemental, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, form, needs
 from ..loops.leaf import Leaf
-from ..loops.loops import SHORTEST
 from ..loops.memory import address, load
+from ..loops.nest import SHORTEST
 from ..loops.ranges import Steps, scaled
 from ..numerics.elementwise import EMIT
 from ..reductions.long_sums import PartialSums, nothing
@@ -141,16 +141,23 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         final = columns.close([value for values in found for value in values])
         results.update(zip(carried, regrouped(final, found), strict=True))
     if in_parts:
-        expensive = any(i.opcode in EXPENSIVE for i in wanted(e.view, e.rows, step, through=False))
-        sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes, expensive=expensive)
-        for registers in sums.steps():
-            e.set_column(sums.positions)
-            found = emit_body(e, step, [reducers[n] for n in in_parts], [[r] for r in registers], last=True)
-            sums.put([value for values in found for value in values])
-        for n, total in zip(in_parts, sums.totals(), strict=True):
-            results[n] = reducers[n].join(opened[n], [total])
+        parts = _in_parts(e, step, [reducers[n] for n in in_parts], [opened[n] for n in in_parts])
+        results.update(zip(in_parts, parts, strict=True))
     for n, reducer in enumerate(reducers):
         e.bind(reducer.instruction, e.place(reducer.instruction), reducer.result(reducer.close(results[n])))
+
+
+def _in_parts(
+    e: RowElemental, step: Walk, reducers: Sequence[Reducer], opened: Sequence[list[Register]]
+) -> list[list[Register]]:
+    """The accumulators of partial sums after a walk."""
+    expensive = any(i.opcode in EXPENSIVE for i in wanted(e.view, e.rows, step, through=False))
+    sums = PartialSums(e.code, [nothing(first) for first, *_ in opened], e.row_sizes, expensive=expensive)
+    for registers in sums.steps():
+        e.set_column(sums.positions)
+        found = emit_body(e, step, reducers, [[r] for r in registers], last=True)
+        sums.put([value for values in found for value in values])
+    return [r.join(first, [total]) for r, first, total in zip(reducers, opened, sums.totals(), strict=True)]
 
 
 def _emit_run(e: RowElemental, reduction: Instruction, run: Run) -> None:

@@ -22,7 +22,7 @@ from ..core.registers import I8, I64, Register
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Results, Unfit, at_least, needs
 from ..loops.memory import Pointer, load, store
-from ..loops.ranges import Steps, loops_over, numbered
+from ..loops.ranges import Steps, loops_over, numbered, pieces
 from .sort_network import pair_table
 from .sort_order import KeyOrder
 from .sort_rows import Target
@@ -137,13 +137,8 @@ class SideBySide:
         others = [d for d in reversed(minor_first) if d != column]
         with loops_over(self.code, steps, self.dims, others) as positions:
             rows = 1 if column is None else self.dims[column]
-            whole = rows - rows % self.tile.lanes
-            for start, end in ((0, whole), (whole, rows)):
-                if start != end:
-                    count = min(end - start, self.tile.lanes)
-                    with self.code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as i:
-                        first, lanes = i, () if column is None else (column,)
-                        self._sort(positions, lanes, first, count)
+            for first, count in pieces(self.code, rows, self.tile.lanes):
+                self._sort(positions, () if column is None else (column,), first, count)
 
     def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
         """Rows of neighbouring steps lie side by side."""
