@@ -7,6 +7,7 @@ decodes them to f32 and encodes its result. A complex value is a Python tuple (r
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -104,6 +105,12 @@ class _Text(ir.Constant):
 def poison(type_: ir.Type) -> ir.Constant:
     """A value that is not used."""
     return _Text(type_, "poison")
+
+
+def shuffled(b: ir.IRBuilder, x: ir.Value, lanes: Sequence[int], y: ir.Value | None = None) -> ir.Value:
+    """The lanes of a vector, or of two, which are numbered one after the other, in this order."""
+    mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+    return b.shuffle_vector(x, poison(x.type) if y is None else y, mask)
 
 
 def splat(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:

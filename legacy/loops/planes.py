@@ -13,7 +13,7 @@ from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ..core.builder import Code, Unroll
-from ..core.registers import I32
+from ..core.registers import shuffled
 from ..core.view import View
 from .access import crossings_of, live_dimensions
 from .elemental import Elemental
@@ -100,5 +100,5 @@ class Channels:
         for k, more in enumerate(loaded[1:], 1):
             before = [at if k == 1 else lane for lane, (_, at) in enumerate(places)]
             mask = [lanes + at if number == k else before[lane] for lane, (number, at) in enumerate(places)]
-            chosen = code.b.shuffle_vector(chosen, more, ir.Constant(ir.VectorType(I32, lanes), mask))
+            chosen = shuffled(code.b, chosen, mask, more)
         return chosen

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ..core.builder import Code
-from ..core.registers import I32
+from ..core.registers import shuffled
 
 
 def transposed(code: Code, block: Sequence[ir.Value]) -> list[ir.Value]:
@@ -20,10 +20,6 @@ def transposed(code: Code, block: Sequence[ir.Value]) -> list[ir.Value]:
         for i in range(lanes):
             if not i & step:
                 a, b = rows[i], rows[i + step]
-                rows[i], rows[i + step] = _shuffle(code, a, b, upper), _shuffle(code, a, b, lower)
+                rows[i], rows[i + step] = shuffled(code.b, a, upper, b), shuffled(code.b, a, lower, b)
         step *= 2
     return rows
-
-
-def _shuffle(code: Code, a: ir.Value, b: ir.Value, mask: Sequence[int]) -> ir.Value:
-    return code.b.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(mask)), [I32(j) for j in mask]))

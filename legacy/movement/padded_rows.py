@@ -13,7 +13,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Unroll
-from ..core.registers import I32, poison
+from ..core.registers import I32, shuffled
 from ..core.stack import alloca
 from ..core.view import View
 from ..loops.access import fastest_dimension, live_dimensions
@@ -94,16 +94,14 @@ class PaddedRows:
         stop = code.minimum(code.subtract(end, together - 1), last + 1)
         loop = code.range(begin, stop, together, carried=[code.value(begin)], unroll=Unroll.DONE)
         b, vector = code.b, ir.VectorType(element, loaded)
-        widened = ir.Constant(ir.VectorType(I32, lanes), [n % loaded for n in range(lanes)])
-        pattern = ir.Constant(ir.VectorType(I32, lanes), [n % self.each for n in range(lanes)])
-        filled = b.shuffle_vector(fillers, poison(fillers.type), pattern)
+        filled = shuffled(b, fillers, [n % self.each for n in range(lanes)])
         read, write = (code.multiply(loop.index, n) for n in (self.before, self.after))
         for v, (first, mask) in enumerate(choices):
             here = b.gep(source, [code.value(code.add(read, first))], inbounds=True, source_etype=element)
             there = b.gep(target, [code.value(code.add(write, v * lanes))], inbounds=True, source_etype=element)
             row = b.load(here, typ=vector, align=dtype.component.bytes)
-            row = row if loaded == lanes else b.shuffle_vector(row, poison(vector), widened)
-            chosen = b.shuffle_vector(row, filled, ir.Constant(ir.VectorType(I32, lanes), mask))
+            row = row if loaded == lanes else shuffled(b, row, [n % loaded for n in range(lanes)])
+            chosen = shuffled(b, row, mask, filled)
             b.store(chosen, there, align=dtype.component.bytes)
         (rest,) = loop.close([code.value(code.add(loop.index, together))])
         assert isinstance(rest, ir.Value)

@@ -15,7 +15,7 @@ from ...hlo.records import dataclass, replace
 from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import I32, I64, POINTER, flatten, memory_type, splat
+from ..core.registers import I32, I64, POINTER, flatten, memory_type, shuffled, splat
 from ..core.view import View
 from ..loops.form import at_least, needs
 from ..loops.ranges import Steps, block_of, blocks, loops_over, pieces
@@ -266,10 +266,5 @@ class _Body:
         b, width = self.code.b, self.micro.weights.width
         while width > 1:
             width //= 2
-            even, odd = (ir.Constant(ir.VectorType(I32, width), range_) for range_ in _pairs(width))
-            vector = b.fadd(b.shuffle_vector(vector, vector, even), b.shuffle_vector(vector, vector, odd))
+            vector = b.fadd(*(shuffled(b, vector, range(first, 2 * width, 2), vector) for first in (0, 1)))
         return b.extract_element(vector, I32(0))
-
-
-def _pairs(width: int) -> tuple[list[int], list[int]]:
-    return list(range(0, 2 * width, 2)), list(range(1, 2 * width, 2))

@@ -21,6 +21,7 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form
 from ..loops.leaf import write_all
+from ..loops.linear import source_of
 from ..loops.memory import address
 from ..loops.nest import NARROW as NARROW_BYTES
 from ..loops.ranges import Steps, column_blocks, columns_fit
@@ -31,7 +32,7 @@ from ..numerics.typed import real_of
 from ..reductions.columns import ROWS, row_passes
 from ..reductions.long_sums import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from ..reductions.reduce import reassociation
-from ..reductions.sum_run import SumRun, Term, is_run, source_of
+from ..reductions.sum_run import SumRun, Term, is_run
 from .dot_dims import DotDims
 
 RUN = 8

@@ -9,7 +9,6 @@ from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
 from ..core.registers import I64, POINTER, memory_type
-from ..core.stack import ALIGNMENT
 from ..loops.memory import Pointer, address, load, prefetch, store
 from ..loops.transposed import transposed
 from ..numerics.convert import convert
@@ -79,11 +78,7 @@ class Pack:
         call(code.b, self, [source, target, I64(rows), I64(row), I64(column)])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False])
-        for parameter in function.args[:2]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        return declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False], (0, 1), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)

@@ -18,12 +18,13 @@ from ..loops.elemental import Elemental, Index
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form, needs
 from ..loops.leaf import write_all
+from ..loops.linear import source_of
 from ..loops.memory import address
 from ..loops.ranges import Steps, loops_over
 from . import sum_run
 from .long_sums import LINE_BYTES
 from .reduce import simple_op
-from .sum_run import MAXIMUM_LENGTH, MINIMUM_LENGTH, SumRun, Term, is_run, source_of
+from .sum_run import MAXIMUM_LENGTH, MINIMUM_LENGTH, SumRun, Term, is_run
 
 
 def is_column_reduce(view: View, instruction: Instruction) -> bool:

@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll, over_columns
-from ..core.registers import I32, Register, flatten, poison, real_constant, splat, unflatten
+from ..core.registers import I32, Register, flatten, real_constant, shuffled, splat, unflatten
 from ..core.stack import alloca
 
 TERMS = 32
@@ -304,9 +304,7 @@ class PartialSums(PartialArrays):
         b = self.code.b
         if lanes == 1:
             return b.fadd(b.extract_element(vector, I32(0)), b.extract_element(vector, I32(1)))
-        blank = poison(vector.type)
-        masks = [ir.Constant(ir.VectorType(I32, lanes), list(range(s, s + lanes))) for s in (0, lanes)]
-        return b.fadd(*(b.shuffle_vector(vector, blank, mask) for mask in masks))
+        return b.fadd(*(shuffled(b, vector, range(first, first + lanes)) for first in (0, lanes)))
 
 
 def _padded(width: int) -> int:

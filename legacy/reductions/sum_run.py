@@ -19,6 +19,7 @@ from ..core.view import View
 from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD
+from ..loops.linear import source_of, through
 from ..loops.memory import Pointer, address, prefetch
 from ..numerics.real import Real
 from .long_sums import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
@@ -106,9 +107,7 @@ class SumRun:
     def declare(self, module: ir.Module) -> ir.Function:
         arrays, numbers = self.term.arrays, [memory_type(self.dtype)] * self.term.numbers
         types = [*[POINTER] * (arrays + 1), I64, *numbers]
-        function = declared(module, self.name, types, [True] * arrays + [False])
-        function.args[arrays].add_attribute("noalias")
-        return function
+        return declared(module, self.name, types, [True] * arrays + [False], (arrays,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -227,19 +226,3 @@ def scaled_source(
         if leaf is not None and other.opcode is Op.BROADCAST and other.operands[0].shape.size == 1:
             return leaf, other
     return None
-
-
-def source_of(operand: Instruction, leaves: Collection[Instruction]) -> Instruction | None:
-    """What is in memory and has the elements of an operand at the same offsets."""
-    inner = through(operand, leaves)
-    return inner if inner in leaves else None
-
-
-def through(operand: Instruction, leaves: Collection[Instruction] = ()) -> Instruction:
-    """What an operand is behind reshapes that move nothing."""
-    while operand not in leaves and operand.opcode in (Op.RESHAPE, Op.BITCAST):
-        (before,) = operand.operands
-        if not (operand.shape.is_row_major and before.shape.is_row_major and before.shape.dtype is operand.shape.dtype):
-            break
-        operand = before
-    return operand

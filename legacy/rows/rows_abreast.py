@@ -19,7 +19,7 @@ from ...hlo.opclasses import EXPENSIVE
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
-from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type
+from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type, shuffled
 from ..core.stack import StackArray, alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
@@ -188,7 +188,7 @@ class Columns:
             for value, group in zip(_turned(b, columns), places, strict=True):
                 bits = value if self.dtype is DType.F32 else b.trunc(value, ir.VectorType(I16, self.lanes))
                 for q, place in enumerate(group):
-                    part = _shuffled(b, bits, bits, range(SIDE * q, SIDE * q + SIDE))
+                    part = shuffled(b, bits, range(SIDE * q, SIDE * q + SIDE), bits)
                     b.store(part, place, align=self.dtype.bytes)
 
     def _column(self, first: IndexValue, k: int) -> ir.Value:
@@ -215,15 +215,11 @@ class Columns:
         return b.load(place, typ=ir.VectorType(I16 if narrow else FLOAT, SIDE), align=self.dtype.bytes)
 
 
-def _shuffled(b: ir.IRBuilder, x: ir.Value, y: ir.Value, lanes: Sequence[int]) -> ir.Value:
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
-
-
 def _joined(b: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
     """One vector of several, of 32 bits an element."""
     while len(parts) > 1:
         lanes = range(2 * parts[0].type.count)
-        parts = [_shuffled(b, x, y, lanes) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+        parts = [shuffled(b, x, lanes, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     (whole,) = parts
     return b.zext(whole, ir.VectorType(I32, whole.type.count)) if whole.type.element == I16 else whole
 
@@ -235,7 +231,7 @@ def _turned(b: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value]:
     def mixed(x: ir.Value, y: ir.Value, places: Sequence[int]) -> ir.Value:
         """In each 128 bits, the elements at these places of both."""
         lanes = [q + p % SIDE + count * (p // SIDE) for q in range(0, count, SIDE) for p in places]
-        return _shuffled(b, x, y, lanes)
+        return shuffled(b, x, lanes, y)
 
     first, second = ([mixed(rows[k], rows[k + 1], places) for places in (_LOW, _HIGH)] for k in (0, 2))
     return [mixed(x, y, places) for x, y in zip(first, second, strict=True) for places in _PAIRS]

@@ -60,8 +60,9 @@ class Softmax:
 
     def declare(self, module: ir.Module) -> ir.Function:
         types = [POINTER, POINTER, POINTER, I64, I64, *[FLOAT] * self.scaled]
-        function = declared(module, self.name, types, [True, False, False])
-        function.args[2].add_attribute("noalias")  # the result may be in the operand's place
+        function = declared(
+            module, self.name, types, [True, False, False], (2,)
+        )  # the result may be in the operand's place
         for number in function.args[3:5]:
             set.add(number.attributes, f"range(i64 1, {1 << 32})")
         return function
