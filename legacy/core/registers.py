@@ -67,6 +67,11 @@ def unflatten(like: Register, registers: list[ir.Value]) -> Register:
     return registers.pop(0)
 
 
+def chosen(b: ir.IRBuilder, condition: ir.Value, yes: Register, no: Register) -> Register:
+    """A select on each part of a value."""
+    return unflatten(yes, [b.select(condition, x, y) for x, y in zip(flatten(yes), flatten(no), strict=True)])
+
+
 def real_constant(type_: ir.Type, value: float) -> ir.Constant:
     """A half, float or double constant, exact for every bit pattern of the type."""
     if isinstance(type_, ir.FloatType):
@@ -121,3 +126,18 @@ def splat(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     blank = poison(type_)
     one = b.insert_element(blank, value, I32(0))
     return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, lanes), None))
+
+
+def transposed(b: ir.IRBuilder, block: Sequence[ir.Value]) -> list[ir.Value]:
+    """A square block of vectors, transposed by exchanging corners of increasing size (log2(lanes) steps)."""
+    rows, lanes = list(block), len(block)
+    step = 1
+    while step < lanes:
+        upper = [j if not j & step else lanes + j - step for j in range(lanes)]
+        lower = [j + step if not j & step else lanes + j for j in range(lanes)]
+        for i in range(lanes):
+            if not i & step:
+                x, y = rows[i], rows[i + step]
+                rows[i], rows[i + step] = shuffled(b, x, upper, y), shuffled(b, x, lower, y)
+        step *= 2
+    return rows

@@ -74,7 +74,7 @@ class ColumnTile:
     def emit(self, finish: Callable[[Index], None]) -> None:
         """Emit `finish(index)` for each element of the results, with the reductions' values bound there."""
         e, code, columns, group = self.e, self.code, self.columns, self.group
-        opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in self.reducers]
+        opened = [r.widened([e.number(init) for init in r.inits]) for r in self.reducers]
         begin = [begin_with(r, values[0]) for r, values in zip(self.reducers, opened, strict=True)]
         shared = [SharedArray(group, part, columns.tile * group.shape.down) for part in begin]
         for array, parts in zip(shared, self._parts(begin), strict=True):

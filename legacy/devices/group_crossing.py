@@ -17,7 +17,7 @@ from ..core.builder import IndexValue
 from ..core.registers import I64
 from ..loops.access import Access
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Fit, Task, Unfit, at_least, form, needs
+from ..loops.form import Fit, Task, at_least, form, known, needs
 from ..loops.leaf import is_whole
 from ..loops.tiles import tile_of
 from ..movement.update import is_update
@@ -124,11 +124,9 @@ def squares(task: Task) -> Fit:
     for root in roots:
         own = is_update(root) or (is_whole(root) and root not in view.leaves)
         needs(not own, f"{root.name} is written by loops of its own")
-    shape, side, found = roots[0].shape, group.across * group.columns, tile_of(view, roots, roots[0].shape)
-    if found is None:
-        raise Unfit("nothing large is read across")
+    shape, side = roots[0].shape, group.across * group.columns
+    across, fast, crossings = known(tile_of(view, roots, shape), "nothing large is read across")
     needs(side % group.across == side % group.down == 0, f"squares of {side} are not for all items")
-    across, fast, crossings = found
     for d in (across, fast):
         at_least(shape.dims[d], group.across, "elements of a side")
     leaves = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}

@@ -12,17 +12,16 @@ from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue
-from ..core.registers import I32, memory_type
+from ..core.registers import I32, memory_type, transposed
 from ..core.stack import alloca
 from ..core.view import View
 from .access import Access, crossings_of, fastest_dimension
 from .elemental import Elemental, Index
-from .form import Fit, Results, Task, Unfit, form
+from .form import Fit, Results, Task, form, known
 from .leaf import Leaf
 from .memory import Pointer, address, load
 from .nest import NARROW, TILE_SIDE, Body, Modes, open_nest, writes
 from .ranges import Part, Steps, block_of, blocks, parts
-from .transposed import transposed
 
 MINIMUM_TILED_ELEMENTS = TILE_SIDE * TILE_SIDE
 """Elements of an array that is read across memory, at least: those of a tile."""
@@ -268,7 +267,7 @@ def _turn(
     ]
     to = straight or Rows(s.tile, 0, width)
     target = code.add(to.start, code.add(code.multiply(upper, to.apart), left))
-    for k, register in enumerate(transposed(code, block)):
+    for k, register in enumerate(transposed(code.b, block)):
         place = address(code, to.result, dtype, code.add(target, k * to.apart))
         code.b.store(register, place, align=dtype.bytes)
     for loop in (rows, columns) if straight is None else (columns, rows):
@@ -288,11 +287,9 @@ def tiled(task: Task) -> Fit:
     Tiles can compute some of the steps if the steps' last dimension is their height, or none is a side of theirs.
     """
     view, results, partition, numbered = task.view, task.results, task.partition, task.numbered
-    shape, found = results.shape, tile_of(view, results.roots, results.shape)
-    if found is None:
-        least, side = MINIMUM_TILED_ELEMENTS, MINIMUM_TILED_SIDE
-        raise Unfit(f"nothing of {least} elements is read across at least {side} rows of at least {side} elements")
-    across, fast, crossings = found
+    shape, least, side = results.shape, MINIMUM_TILED_ELEMENTS, MINIMUM_TILED_SIDE
+    reason = f"nothing of {least} elements is read across at least {side} rows of at least {side} elements"
+    across, fast, crossings = known(tile_of(view, results.roots, shape), reason)
     exact = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     staged = tuple(c for c in exact.values() if _lanes(view, c.value.shape) >= 4)
     lines = results.alone and len(staged) == 1 and moves(view, results.root)

@@ -122,7 +122,7 @@ class PaddedRows:
     def _fillers(self, e: Elemental, dtype: DType, element: ir.Type) -> ir.Value:
         """The lanes of the padding value."""
         space = Pointer(alloca(e.code, element, self.each))
-        store(e.code, space, dtype, 0, e.value(self.filler, e.scalar(self.filler.shape)))
+        store(e.code, space, dtype, 0, e.number(self.filler))
         return e.code.b.load(space.value, typ=ir.VectorType(element, self.each), align=dtype.bytes)
 
     def _choice(self, start: int, lanes: int) -> tuple[int, list[int]]:

@@ -216,7 +216,7 @@ def write_padded(e: Elemental, results: Results, short: Modes | None, steps: Non
     if short is not None:
         nest(e, leaf.shape, writes(e, results), None, short)
         return
-    outside = e.value(filler, e.scalar(filler.shape))
+    outside = e.number(filler)
     with code.loop(leaf.shape.size) as i:
         leaf.write(e, Index.flat(code, leaf.shape, i), outside)
     starts, sizes = [], []
@@ -383,10 +383,7 @@ def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> R
 
 
 def map_(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    values = []
-    for operand in instruction.operands:
-        values.append((yield operand, index.within(operand.shape)))
-    return e.apply(instruction.called()[0], values)
+    return e.apply(instruction.called()[0], (yield from e.read(instruction.operands, index)))
 
 
 RULES: dict[Op, ElementRule] = {

@@ -11,7 +11,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..core.builder import Code
-from ..core.registers import Register, flatten, real_constant, unflatten
+from ..core.registers import Register, chosen, real_constant
 from . import complex_inverse as ci
 from . import complex_math as cm
 from . import complex_trigonometry as ct
@@ -87,8 +87,7 @@ def _total_order(code: Code, dtype: DType, value: V) -> V:
 
 
 def emit_select(code: Code, instruction: Instruction, condition: Register, a: Register, b: Register) -> Register:
-    chosen = [code.b.select(condition, x, y) for x, y in zip(flatten(a), flatten(b), strict=True)]
-    return unflatten(a, chosen)
+    return chosen(code.b, condition, a, b)
 
 
 def emit_identity(code: Code, instruction: Instruction, value: Register) -> Register:

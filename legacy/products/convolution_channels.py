@@ -203,15 +203,7 @@ class Channels(Held):
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         code, c, place, (source, operand) = self.code, self.c, list(self.place), self.instruction.operands[:2]
         place[self.column] = start
-        left, right = source.shape.strides, operand.shape.strides
-        dimensions = []
-        for n, axis in enumerate(c.axes):
-            first, end, step = self.reach(part, n)
-            count = code.divide(code.add(code.maximum(code.subtract(end, first), 0), step - 1), step)
-            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
-            row = right[c.dims.kernel_spatial[n]] * step
-            dimensions.append(Dimension(count, along, -row if axis.reverse else row))
-            taps = [*taps, first]
+        dimensions, taps = self.dimensions(part, taps, source.shape.strides, operand.shape.strides)
         input_at, row_at = c.operands(code, place, taps, 0)
         offset = code.value(Index.at(code, source.shape, input_at).offset(source.shape))
         pointers = [

@@ -152,6 +152,22 @@ class Held(Columns):
             offset = Index.at(self.code, shape, position).offset(shape)
             behind.store(self.e, self.sums.get_vector(self.code.add(row, n), lanes), offset, position[behind.column])
 
+    def dimensions(
+        self, part: Part, taps: Sequence[IndexValue], left: Sequence[int], right: Sequence[int]
+    ) -> tuple[list[Dimension], list[IndexValue]]:
+        """(The loops over the window behind these positions, with all where they begin) of a call of the function.
+        left, right: strides of what it reads.
+        """
+        code, c, found, starts = self.code, self.c, list[Dimension](), [*taps]
+        for n in range(len(taps), len(c.axes)):
+            axis, (start, end, step) = c.axes[n], self.reach(part, n)
+            count = code.divide(code.add(code.maximum(code.subtract(end, start), 0), step - 1), step)
+            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
+            row = right[c.dims.kernel_spatial[n]] * step
+            found.append(Dimension(count, along, -row if axis.reverse else row))
+            starts.append(start)
+        return found, starts
+
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step
 
@@ -208,15 +224,7 @@ class _Tile:
         columns, code, weights, part = self.columns, self.columns.code, self.weights, self.part
         c, source = columns.c, columns.instruction.operands[0]
         left, right = source.shape.strides, weights.strides
-        starts = list(taps)
-        dimensions: list[Dimension] = []
-        for n in range(len(taps), len(c.axes)):
-            axis, (start, end, step) = c.axes[n], columns.reach(self.part, n)
-            count = code.divide(code.add(code.maximum(code.subtract(end, start), 0), step - 1), step)
-            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
-            row = right[c.dims.kernel_spatial[n]] * step
-            dimensions.append(Dimension(count, along, -row if axis.reverse else row))
-            starts.append(start)
+        dimensions, starts = columns.dimensions(part, taps, left, right)
         feature = left[c.dims.input_feature]
         features = Dimension(self.features, feature, right[c.dims.kernel_input_feature])
         if dimensions and features.continues(dimensions[-1]):

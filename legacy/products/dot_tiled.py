@@ -23,16 +23,15 @@ from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from ..core.registers import I64, Register
 from ..core.stack import alloca
-from ..loops.elemental import Elemental, Index
+from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, form
-from ..loops.leaf import write_all
-from ..loops.memory import Pointer, address, store
+from ..loops.memory import Pointer, address
 from ..loops.ranges import Steps, blocks, bounds, loops_over, pieces
 from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
 from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro
-from .dot_operands import Matrix, Operands, Tile
+from .dot_operands import Matrix, Operands, Tile, give
 from .dot_pairs import pair
 from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
 
@@ -116,17 +115,8 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
         def end(row: IndexValue, column: IndexValue, total: Register) -> None:
             linear = c.offset(code, row, column)
             value = total if problem.parts > 1 else rounded(code, problem.dtype, problem.result, total)
-            if results.ends:
-                store(code, result, problem.result, linear, value)
-                return
-            places = [*batch]
-            pairs = [(row, left), (column, right)]
-            for part, side in reversed(pairs) if exchanged else pairs:
-                dims = [side.operand.shape.dims[d] for d in side.free]
-                places += code.split(part, dims)
-            index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
-            e.bind(instruction, index, value)
-            write_all(e, results.leaves, index)
+            places = [(row, left), (column, right)]
+            give(e, results, batch, places[::-1] if exchanged else places, linear, value)
 
         given = end if blocking.hands_on else None
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)

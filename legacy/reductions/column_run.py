@@ -109,7 +109,7 @@ def emit(e: Elemental, results: Results, given: ColumnRun, steps: Steps | None) 
     code, (reduction,) = e.code, results.products
     operand, init = reduction.operands
     dtype, dims, outer = operand.shape.dtype, operand.shape.dims, range(given.outer)
-    start = e.value(init, e.scalar(init.shape))
+    start = e.number(init)
     helper = SumRun(Term.ELEMENT, dtype, given.ahead, given.width)
     with loops_over(code, steps, dims, outer, Unroll.NEVER) as places:
         first = code.weighted_sum([places[d] for d in outer], [operand.shape.strides[d] for d in outer])

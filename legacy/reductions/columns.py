@@ -78,7 +78,7 @@ class ColumnReducer(Reducer):
         best = self.reduction.is_float_extremum
         self.by_key = best and self.dtypes[0] is DType.F16  # half of the bytes of f32, and no conversion
         self.in_pairs = has_pairs(self.reduction)
-        self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
+        self.initial = self.open([e.number(init) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 

@@ -333,9 +333,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
 
 def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     way, reducer = way_of(e.view, instruction), Reducer(e, instruction)
-    values = []
-    for init in reducer.inits:
-        values.append((yield init, e.scalar(init.shape)))
+    values = yield from e.read(reducer.inits)
     if not reducer.length:
         return reducer.result(values)
     along = Along(e, reducer.operands, way.reduced, index)

@@ -31,9 +31,7 @@ def axes_of(instruction: Instruction) -> list[Axis]:
 def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, axes = e.code, axes_of(instruction)
     many = len(instruction.operands) // 2
-    values: list[Register] = []
-    for init in instruction.operands[many:]:
-        values.append((yield init, e.scalar(init.shape)))
+    values = yield from e.read(instruction.operands[many:])
     if all(axis.window and axis.size for axis in axes):
         loops, places = [], []
         for axis, position in zip(axes, index.multi, strict=True):
@@ -143,7 +141,7 @@ class _Runner:
 
     def emit(self, steps: Steps | None) -> None:
         code, many, dims, outer = self.code, len(self.results), self.shape.dims, self.given.outer
-        inits = [self.e.value(init, self.e.scalar(init.shape)) for init in self.instruction.operands[many:]]
+        inits = [self.e.number(init) for init in self.instruction.operands[many:]]
         inits = [self.widened(v) for v in inits]
         if self.column is None:
             if self.given.together:

@@ -120,9 +120,7 @@ def emit_rows(e: Elemental, results: Results, given: RowWalks, steps: Steps | No
             _emit_walk(at, step)
         else:
             _emit_run(at, step.reduces[0], run)
-    values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
-    for leaf, value in zip(numbers, values, strict=True):
-        leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
+    at.write(numbers)
     for loop in reversed(loops):
         loop.close()
 
@@ -130,7 +128,7 @@ def emit_rows(e: Elemental, results: Results, given: RowWalks, steps: Steps | No
 def _emit_walk(e: RowElemental, step: Walk) -> None:
     """One loop over the row, and one before it for reductions that are carried where others are made of parts."""
     reducers = [Reducer(e, reduce) for reduce in step.reduces]
-    opened = [r.open([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
+    opened = [r.open([e.number(init) for init in r.inits]) for r in reducers]
     in_parts = [n for n, reducer in enumerate(reducers) if reducer.in_parts]
     carried = [n for n, reducer in enumerate(reducers) if not reducer.in_parts]
     results: dict[int, list[Register]] = {}
@@ -168,7 +166,7 @@ def _emit_run(e: RowElemental, reduction: Instruction, run: Run) -> None:
     arrays = [address(code, e.leaves[x], x.shape.dtype, offset) for x in made.arrays]
     numbers = [flatten(e.value(n, e.place(n)))[0] for n in made.numbers]
     total = SumRun(made.term, reducer.dtypes[0], run.ahead).call(code, arrays, length, numbers)
-    opened = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
+    opened = reducer.open([e.number(init) for init in reducer.inits])
     e.bind(reduction, e.place(reduction), reducer.result(reducer.close(reducer.join(opened, [total]))))
 
 
@@ -215,9 +213,8 @@ def emit_body(
         kept = e.kept[instruction]
         assert isinstance(kept, StackArray)
         kept.write(e.column, value)
-    written = [leaf.value(e, e.place(leaf.instruction, leaf.shape)) for leaf in step.written]
-    for leaf, value in zip(step.written, written, strict=True):
-        leaf.write(e, e.place(leaf.instruction, leaf.shape), value)
+    e.write(step.written)
+    for leaf in step.written:
         e.kept.setdefault(leaf.instruction, ReadBack(e, leaf))
     return results
 
@@ -274,7 +271,13 @@ class RowElemental(Elemental):
 
     def _at(self, number: IndexValue, sizes: Sequence[int]) -> list[IndexValue]:
         """The positions of a row's number along dimensions of rows."""
-        return list(self.code.split(number, sizes))
+        return [*self.code.split(number, sizes)]
+
+    def write(self, leaves: Sequence[Leaf]) -> None:
+        """Compute results here, then store them."""
+        values = [leaf.value(self, self.place(leaf.instruction, leaf.shape)) for leaf in leaves]
+        for leaf, value in zip(leaves, values, strict=True):
+            leaf.write(self, self.place(leaf.instruction, leaf.shape), value)
 
     def row_array(self, like: Register) -> StackArray:
         """Memory for a value of each element of the row."""
@@ -319,9 +322,7 @@ class RowElemental(Elemental):
         self, shape: Shape, flat: IndexValue, known: list[IndexValue], sizes: list[int], first: bool
     ) -> list[IndexValue]:
         """Positions along the dimensions of a shape that form the number of the row (first), or of the column."""
-        total = 1
-        for size in sizes:
-            total *= size
+        total = math.prod(sizes)
         live = [d for d in shape.dims if d != 1]
         taken, product = 0, 1
         while product < total:

@@ -23,7 +23,7 @@ from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type, shuffl
 from ..core.stack import StackArray, alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
-from ..loops.form import Fit, Results, Task, Unfit, at_least, between, form, needs
+from ..loops.form import Fit, Results, Task, at_least, between, form, known, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, address, load, store
 from ..loops.ranges import Steps, bounds
@@ -94,11 +94,10 @@ def is_single(results: Results) -> bool:
 def _single_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """LLVM makes scalars of it if a row fills no vector of 16, or if each step rounds and waits for one."""
     reduction, length, count = Reduction.of(view, results.root, apart=False), rows.grid.length, rows.grid.count
-    if reduction.simple is None:
-        raise Unfit("the region is no single operation")
+    simple = known(reduction.simple, "the region is no single operation")
     at_least(length, MINIMUM_REDUCED_LENGTH, "elements that are only reduced of a row")
     at_least(count, MINIMUM_REDUCED_ROWS, "rows that are only reduced")
-    if reduction.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
+    if simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
         needs(length < FULL_LENGTH, f"rows of {length} elements fill vectors of {FULL_LENGTH}")
     else:
         needs(reduction.dtype in NARROW and not reduction.in_single, "no step of the reduction rounds")
@@ -362,7 +361,7 @@ class AbreastRows(RowElemental):
                     self.of_rows[number] = StackArray(code, value, self.lanes)
                     self.of_rows[number].write(lane, value)
             for reducer in reducers:
-                opened = reducer.open([self.value(init, self.scalar(init.shape)) for init in reducer.inits])
+                opened = reducer.open([self.number(init) for init in reducer.inits])
                 sums.append([StackArray(code, value, self.lanes) for value in opened])
                 for array, value in zip(sums[-1], opened, strict=True):
                     array.write(lane, value)

@@ -20,7 +20,7 @@ from ..core.stack import alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD, streams_of
-from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
+from ..loops.form import Fit, Results, Task, between, form, known, needs
 from ..loops.memory import Pointer, address, prefetch
 from ..loops.ranges import Steps, bounds
 from ..numerics.functions import library
@@ -145,7 +145,7 @@ class SoftmaxRows:
 
 def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Steps | None) -> None:
     code, rows, factor, helper, length = e.code, given.rows, given.factor, given.helper, given.rows.grid.length
-    numbers: list[Register] = [] if factor is None else [e.value(factor, e.scalar(factor.shape))]
+    numbers: list[Register] = [] if factor is None else [e.number(factor)]
     begin, end = bounds(code, steps, rows.grid.count)
     offset = code.b.mul(code.value(begin), I64(length))
     places = [
@@ -212,10 +212,7 @@ def softmax(task: Task) -> Fit:
     needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
     between(length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
     needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
-    found = _softmax_of(view, results.root, rows)
-    if found is None:
-        raise Unfit("no softmax or log-softmax")
-    source, factor, log = found
+    source, factor, log = known(_softmax_of(view, results.root, rows), "no softmax or log-softmax")
     helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
     given = SoftmaxRows(rows, source, factor, helper)
     return Fit(given, in_whole_rows(rows, task), tuple(rows.sources), shares=True, light=True)

@@ -20,7 +20,7 @@ from ...planning.partition import Partition
 from ..core.builder import IndexValue, Unroll
 from ..core.registers import I8, I64, Register
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Results, Unfit, at_least, needs
+from ..loops.form import Results, at_least, known, needs
 from ..loops.memory import Pointer, load, store
 from ..loops.ranges import Steps, loops_over, numbered, pieces
 from .sort_network import pair_table
@@ -86,9 +86,7 @@ def tile_of(instruction: Instruction, order: KeyOrder, room: int, processor: Pro
     rows = math.prod(shapes[0].dims) // length
     at_least(rows, MINIMUM_ROWS, "rows")
     found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, processor)
-    if found is None:
-        raise Unfit(f"{room} bytes of scratch memory hold no row")
-    return found
+    return known(found, f"{room} bytes of scratch memory hold no row")
 
 
 @dataclass(frozen=True, slots=True)
