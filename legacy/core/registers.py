@@ -38,6 +38,8 @@ BFLOAT = _BFloat()
 
 NATIVE_FLOAT = {DType.F16: HALF, DType.F32: FLOAT, DType.F64: DOUBLE}
 
+V: TypeAlias = ir.Value
+
 Register: TypeAlias = ir.Value | tuple["Register", ...]
 """One register, (re, im) of a complex value, or the values of a tuple-shaped instruction."""
 
@@ -94,6 +96,16 @@ def _to_single(value: float) -> float:
 
     with np.errstate(over="ignore"):
         return float(np.float32(value))
+
+
+def table(module: ir.Module, name: str, type_: ir.ArrayType, elements: bytearray | list[ir.Constant]) -> ir.Value:
+    """A private constant array of a module, by its name."""
+    found = module.globals.get(name)
+    if found is None:
+        found = ir.GlobalVariable(module, type_, name)
+        found.initializer = ir.Constant(type_, elements)
+        found.linkage, found.global_constant, found.align = "private", True, 64
+    return found
 
 
 class _Text(ir.Constant):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Callable
 
 from llvmlite import ir
 
+from ..core.registers import V
 from ..core.tables import DOUBLE_TABLE, angle_row
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 SIN = (
     -0.16666666666666666, 0.008333333333333323, -0.0001984126984125499, 2.7557319214148867e-06, -2.5052104900539157e-08,
@@ -111,18 +110,23 @@ def by_quadrant(r: Real, sine: V, cosine: V, quadrant: V) -> tuple[V, V]:
     return (r.from_bits(b.xor(r.to_bits(s), sign_sin)), r.from_bits(b.xor(r.to_bits(c), sign_cos)))
 
 
-def sin(r: Real, x: V) -> V:
-    return _finite_angle(r, x, r.select(r.eq(x, 0.0), x, _sine_cosine(r, x)[0]))
+def functions_of(sine_cosine: Callable[[Real, V], tuple[V, V]]) -> tuple[Callable[[Real, V], V], ...]:
+    """sin, cos and tan by what computes sine and cosine of finite angles."""
+
+    def sin(r: Real, x: V) -> V:
+        return finite(r, x, r.select(r.eq(x, 0.0), x, sine_cosine(r, x)[0]))
+
+    def cos(r: Real, x: V) -> V:
+        return finite(r, x, sine_cosine(r, x)[1])
+
+    def tan(r: Real, x: V) -> V:
+        sine, cosine = sine_cosine(r, x)
+        return finite(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
+
+    def finite(r: Real, x: V, result: V) -> V:
+        return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
+
+    return sin, cos, tan
 
 
-def cos(r: Real, x: V) -> V:
-    return _finite_angle(r, x, _sine_cosine(r, x)[1])
-
-
-def tan(r: Real, x: V) -> V:
-    sine, cosine = _sine_cosine(r, x)
-    return _finite_angle(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
-
-
-def _finite_angle(r: Real, x: V, result: V) -> V:
-    return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
+sin, cos, tan = functions_of(_sine_cosine)

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
 
-from llvmlite import ir
-
+from ..core.registers import V
 from ..core.tables import SINGLE, angle_row, index_type
 from . import angles_f64, math_f64
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693359375  # 9 significant bits, so that n · LN2_HIGH is exact
@@ -177,22 +173,7 @@ def _sine_cosine(r: Real, x: V) -> tuple[V, V]:
     return angles_f64.by_quadrant(r, sine, cosine, quadrant)
 
 
-def sin(r: Real, x: V) -> V:
-    result = r.select(r.eq(x, 0.0), x, _sine_cosine(r, x)[0])
-    return _nan_unless_finite(r, x, result)
-
-
-def cos(r: Real, x: V) -> V:
-    return _nan_unless_finite(r, x, _sine_cosine(r, x)[1])
-
-
-def tan(r: Real, x: V) -> V:
-    sine, cosine = _sine_cosine(r, x)
-    return _nan_unless_finite(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
-
-
-def _nan_unless_finite(r: Real, x: V, result: V) -> V:
-    return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
+sin, cos, tan = angles_f64.functions_of(_sine_cosine)
 
 
 def power(r: Real, x: V, y: V) -> V:

@@ -7,17 +7,13 @@ hot loops (remainders) call libm.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
-from llvmlite import ir
-
+from ..core.registers import V
 from . import power_f64
 from .angles_f64 import cos as cos
 from .angles_f64 import sin as sin
 from .angles_f64 import tan as tan
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.6931471803691238  # 21 trailing zero bits, so that n · LN2_HIGH is exact

@@ -8,11 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from llvmlite import ir
-
+from ..core.registers import V
 from .real import Real
 
-V: TypeAlias = ir.Value
 Pair: TypeAlias = tuple[V, V]
 
 LOG2_E = 1.4426950408889634

@@ -33,7 +33,7 @@ from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile, give
 from .dot_pairs import pair
-from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
+from .dot_problem import Problem, Sides, in_stretches, positions_of_step, problem_of, unstreamed
 
 WHOLE_PANEL_BYTES = 1 << 19
 """Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
@@ -104,12 +104,16 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
     sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, blocking.banded)
     with loops_over(code, around, sizes, range(len(sizes))) as batch:
-        a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
+        a = Matrix(
+            e.leaves[left.operand], code.weighted_sum(batch, left.loops), left.free_stride, left.contracted_stride
+        )
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)
         if problem.in_words:
             start = code.weighted_sum(batch, [stride // 2 for stride in left.loops])
             a = Matrix(a.pointer, start, left.free_stride // 2, 1)
-        b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
+        b = Matrix(
+            e.leaves[right.operand], code.weighted_sum(batch, right.loops), right.contracted_stride, right.free_stride
+        )
         c = Matrix(result, code.weighted_sum(batch, instruction.shape.strides[: len(batch)]), rows, 1)
 
         def end(row: IndexValue, column: IndexValue, total: Register) -> None:
@@ -139,10 +143,6 @@ def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[Ind
     together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
     for _, step, count in blocks(code, steps, [steps.partition.extent], together):
         yield code.multiply(step, height), count * height
-
-
-def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
-    return code.weighted_sum(batch, side.loops)
 
 
 @dataclass(frozen=True, slots=True)

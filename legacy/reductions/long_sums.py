@@ -275,6 +275,28 @@ class PartialSums(PartialArrays):
         """Set the accumulators of the current element."""
         self.write(self.lane, values)
 
+    def add_lines(
+        self,
+        begin: IndexValue,
+        end: IndexValue,
+        lines: int,
+        add: Callable[[IndexValue, IndexValue], None],
+        fetch: Callable[[IndexValue], None],
+    ) -> None:
+        """Call add(start of a line, lane) in loops over whole lines, of which so many have partial sums of their own.
+        fetch: called for each line before.
+        """
+        code, width = self.code, self.width
+        with code.range(begin, end, width * lines, unroll=Unroll.NEVER) as block:
+            self.enter()
+            left = code.minimum(code.subtract(end, block), width * lines)
+            with code.loop(left, step=width, unroll=Unroll.NEVER) as line:
+                start = code.add(block, line)
+                fetch(start)
+                with code.loop(width, unroll=Unroll.VECTORS) as lane:
+                    add(start, lane)
+            self.leave()
+
     def totals(self) -> list[Register]:
         """The sums over all elements, after `steps`."""
         found = [self._tree(type_, space, 1)[0] for type_, space in zip(self.types, self.levels[0], strict=True)]

@@ -121,7 +121,12 @@ class SumRun:
             places = [code.b.gep(s, [at], inbounds=True, source_etype=real.type) for s in sources]
             return _MADE[self.term](real, [code.b.load(p, typ=real.type, align=bytes_) for p in places], numbers)
 
-        def add(first: ir.Value, lane: ir.Value) -> None:
+        def fetch(first: IndexValue) -> None:
+            for source in sources if self.ahead else ():
+                for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
+                    prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
+
+        def add(first: IndexValue, lane: IndexValue) -> None:
             (total,) = sums.read(lane)
             sums.write(lane, [code.b.fadd(total, term(code.value(code.add(first, lane))))])
 
@@ -135,22 +140,12 @@ class SumRun:
         if group is not None:  # columns have few lanes, and one level more
             sums.enter()
             begin, end = group.index, code.minimum(code.add(group.index, lanes * lines * OUTSIDE), whole)
-        with code.range(begin, end, lanes * lines, unroll=Unroll.NEVER) as block:
-            sums.enter()
-            left = code.minimum(code.subtract(end, block), lanes * lines)
-            with code.loop(left, step=lanes, unroll=Unroll.NEVER) as line:
-                first = code.value(code.add(block, line))
-                for source in sources if self.ahead else ():
-                    for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
-                        prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
-                with code.loop(lanes, unroll=Unroll.VECTORS) as i:
-                    add(first, code.value(i))
-            sums.leave()
+        sums.add_lines(begin, end, lines, add, fetch)
         if group is not None:
             sums.leave()
             group.close()
         with code.range(0, code.subtract(count, whole)) as rest:
-            add(whole, code.value(rest))
+            add(whole, rest)
         place = 0
         for total in sums.of_columns(self.width):
             code.b.store(total, code.b.gep(result, [I64(place)], source_etype=real.type), align=bytes_)

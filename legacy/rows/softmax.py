@@ -115,18 +115,13 @@ class Softmax:
             (before,) = sums.read(lane)
             sums.write(lane, [code.b.fadd(before, term(code.add(start, lane)))])
 
+        def fetch(start: IndexValue) -> None:
+            for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
+                prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
+
         whole = length if self.even else code.subtract(length, code.remainder(length, LANES))
         sums.start()
-        with code.range(0, whole, LANES * LINES, unroll=Unroll.NEVER) as block:
-            sums.enter()
-            left = code.minimum(code.subtract(whole, block), LANES * LINES)
-            with code.loop(left, step=LANES, unroll=Unroll.NEVER) as line:
-                start = code.add(block, line)
-                for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
-                    prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
-                with code.loop(LANES, unroll=Unroll.VECTORS) as i:
-                    add(start, i)
-            sums.leave()
+        sums.add_lines(0, whole, LINES, add, fetch)
         if not self.even:
             with code.range(0, code.subtract(length, whole)) as rest:
                 add(whole, rest)
