@@ -61,10 +61,10 @@ MEMORY: tuple[Fault, ...] = (
         ("legacy",),
         [
             Edit(
-                "legacy.loops.loops",
+                "legacy.loops.nest",
                 "nest",
-                "_nest(e, shape.dims,",
-                "_nest(e, (*shape.dims[:-1], *(max(1, n - 1) for n in shape.dims[-1:])),",
+                "open_nest(e, shape.dims,",
+                "open_nest(e, (*shape.dims[:-1], *(max(1, n - 1) for n in shape.dims[-1:])),",
             )
         ],
         module("""
