@@ -425,6 +425,15 @@ ENTRY e {
 """
 
 
+def test_a_program_of_dynamic_size() -> None:
+    text = module(
+        "p = f32[6] parameter(0)\n n = s32[] parameter(1)\n d = f32[<=6] set-dimension-size(p, n), dimensions={0}\n"
+        "ROOT r = f32[<=6] multiply(d, d)"
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and row.draws == 3, row
+
+
 def test_a_loop_without_end_ends_as_not_run() -> None:
     """On floats it ends where they no longer change, which no element does."""
     row = check_program(parse_module(ENDLESS))
