@@ -392,6 +392,10 @@ def test_the_sentence_names_who_differs() -> None:
         assert found is not None and found[0] == (wrong,) and "1 of 3 elements; result 0 at [1]" in found[1]
     found = compared({"legacy": [a], "mlir": [b], "hlo": [c]}, elements)
     assert found is not None and len(found[0]) == 3 and "all three differ" in found[1]
+    found = compared({"legacy": [a], "mlir": [a[:2]], "hlo": [a]}, elements)
+    assert found is not None and "result 0 has different shapes: [3] of legacy, [2] of mlir" in found[1]
+    found = compared({"legacy": [a], "mlir": [a, a], "hlo": [a]}, elements)
+    assert found is not None and "the numbers of results differ: 1 of legacy, 2 of mlir" in found[1]
 
 
 @pytest.mark.parametrize("file", sample("op_cases/*.hlo", 12), ids=lambda f: f.stem)
