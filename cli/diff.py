@@ -135,7 +135,7 @@ def command(
     if platforms:
         stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
     else:
-        with_xla = installed() and not handlers  # which XLA does not have
+        with_xla = installed() and not _foreign(handlers)  # which XLA does not have
         names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if with_xla else ())
         make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program, debug)
     if len(make) < 2:
@@ -155,7 +155,7 @@ def command(
         if not as_json:
             last = compared[-1]
             print_stacks(last.runs, last.refusals, last.stopped)
-            for note in _notes(last, inputs, stacks, given, bool(handlers)):
+            for note in _notes(last, inputs, stacks, given, _foreign(handlers)):
                 say(wrapped(note))
             _print_verdict(compared)
         status = heaviest(c.status for c in compared)
@@ -252,6 +252,11 @@ def _notes(
     if given is not None:
         notes.append(f"bounds: as given, {given}; the bounds of the module itself were not used")
     return notes
+
+
+def _foreign(handlers: Sequence[str]) -> bool:
+    """Whether any of the given handlers is one that XLA does not have."""
+    return any(spec != "jaxlib" for spec in handlers)
 
 
 def _print_verdict(compared: Sequence[Compared]) -> None:

@@ -42,9 +42,8 @@ class StackArray:
             self.code.b.store(stored, self._slot(k, position))
 
     def fill(self, count: int, value: Register, start: int = 0) -> None:
-        loop = self.code.loop(count)
-        self.write(self.code.add(loop.index, start), value)
-        loop.close()
+        with self.code.loop(count) as i:
+            self.write(self.code.add(i, start), value)
 
     def _slot(self, k: int, position: IndexValue) -> ir.Value:
         return self.code.b.gep(self.spaces[k], [self.code.value(position)], inbounds=True, source_etype=self.types[k])

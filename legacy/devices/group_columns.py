@@ -21,7 +21,7 @@ from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..reductions.reduce import Reducer, Reduction, reduced_order
 from ..reductions.results import finishes, products_of_all
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
 
 MINIMUM_ROWS_OF_ITEM = 2
@@ -80,25 +80,28 @@ class ColumnTile:
             for place, part in zip(self._places(), parts, strict=True):
                 array.write(code.add(code.multiply(group.down, columns.tile), place), part)
         group.barrier()
-        chosen = code.branch(code.b.icmp_unsigned("<", group.down, I64(columns.each)))
+        with code.when(code.b.icmp_unsigned("<", group.down, I64(columns.each))):
+            self._end(shared, opened, finish)
+
+    def _end(
+        self, shared: Sequence[SharedArray], opened: Sequence[list[Register]], finish: Callable[[Index], None]
+    ) -> None:
+        """Combine the parts of an item's columns, and give them on."""
+        e, code, columns, group = self.e, self.code, self.columns, self.group
         place = code.add(group.across, code.multiply(group.down, group.shape.across))
         positions, first, nominal = self._begin()
         positions[columns.fastest] = code.add(first, place)
         inside = None
         if first is not nominal:  # columns before it are another group's
             column = code.value(positions[columns.fastest])
-            inside = code.branch(code.b.icmp_unsigned(">=", column, code.value(nominal)))
-        kept = [d for d in range(len(positions)) if d not in columns.instructions[0].dimensions]
-        for reducer, start, array in zip(self.reducers, opened, shared, strict=True):
-            places = [code.add(place, columns.tile * k) for k in range(group.shape.down)]
-            values = reducer.close(reducer.join(start, [combined(reducer, array, places)]))
-            index = Index.at(code, reducer.instruction.shape, [positions[d] for d in kept])
-            e.bind(reducer.instruction, index, reducer.result(values))
-        finish(Index.at(code, columns.instructions[0].shape, [positions[d] for d in kept]))
-        for branch in (inside, chosen):
-            if branch is not None:
-                branch.otherwise()
-                branch.join((), ())
+            inside = code.b.icmp_unsigned(">=", column, code.value(nominal))
+        kept = [positions[d] for d in range(len(positions)) if d not in columns.instructions[0].dimensions]
+        with code.when(inside):
+            for reducer, start, array in zip(self.reducers, opened, shared, strict=True):
+                places = [code.add(place, columns.tile * k) for k in range(group.shape.down)]
+                values = reducer.close(reducer.join(start, [combined(reducer, array, places)]))
+                e.bind(reducer.instruction, Index.at(code, reducer.instruction.shape, kept), reducer.result(values))
+            finish(Index.at(code, columns.instructions[0].shape, kept))
 
     def _begin(self) -> tuple[list[IndexValue], IndexValue, IndexValue]:
         """(Positions in an operand, the first column that the group reads, the first that it writes), by the numbers
@@ -188,6 +191,6 @@ def columns(task: Task) -> Fit:
     while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
         each *= 2
     tile = each * shape.across
-    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
+    bytes = sum(16 * tile * shape.down + ALIGNMENT_BYTES for _ in instructions)
     at_most(bytes, shape.memory, "bytes of a group's memory")
     return Fit(Columns(instructions, fastest, each, tile))

@@ -257,14 +257,11 @@ class Tile:
         }
         cut = [(side, place) for side, place in at.items() if side.size % side.tile]
         tests = [code.b.icmp_unsigned("<", code.value(place), ir.IntType(64)(side.size)) for side, place in cut]
-        inside = code.branch(tests[0] if len(tests) == 1 else code.b.and_(*tests)) if tests else None
         instruction = tiling.instruction
-        index = Index.at(code, instruction.shape, self.result(at))
-        self.e.bind(instruction, index, rounded(code, self.dtype, instruction.shape.dtype, total))
-        finish(index)
-        if inside is not None:
-            inside.otherwise()
-            inside.join((), ())
+        with code.when(code.all_of(tests)):
+            index = Index.at(code, instruction.shape, self.result(at))
+            self.e.bind(instruction, index, rounded(code, self.dtype, instruction.shape.dtype, total))
+            finish(index)
 
     def result(self, at: dict[Side, IndexValue]) -> list[IndexValue]:
         """The position in the result of these numbers along the sides; 0 along others."""

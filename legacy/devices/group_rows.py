@@ -24,7 +24,7 @@ from ..reductions.long_sums import nothing
 from ..reductions.reduce import Reducer, Reduction
 from ..rows.row_graph import Role, RowGraph
 from ..rows.rows import RowElemental, Walk, emit_body, find_rows, is_flat, over_rows, plan_walks, regrouped, with_role
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 
 MINIMUM_LENGTH = 32
 """Elements of a row from which on a group has work for its items."""
@@ -103,17 +103,15 @@ def emit_group_rows(e: Elemental, results: Results, given: Rows, group: Group) -
     if any(leaf.in_place for leaf in numbers):
         group.barrier()  # others may still read what is overwritten
         at.at_row()
-    first = at.code.branch(at.code.b.icmp_unsigned("==", group.across, group.across.type(0)))
-    values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
-    for leaf, value in zip(numbers, values, strict=True):
-        leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
-    first.otherwise()
-    first.join((), ())
+    with at.code.when(at.code.b.icmp_unsigned("==", group.across, group.across.type(0))):
+        values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
+        for leaf, value in zip(numbers, values, strict=True):
+            leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
 
 
 def _taken(rows: RowGraph, lanes: int) -> int:
     """At most so many bytes of a group's memory hold the items' parts of reductions."""
-    return len(over_rows(rows)) * 2 * (lanes * 16 + LINE)
+    return len(over_rows(rows)) * 2 * (lanes * 16 + ALIGNMENT_BYTES)
 
 
 def _emit_walk(e: GroupRows, walk: Walk) -> None:
@@ -191,12 +189,10 @@ class GroupRows(RowElemental):
         for array, part in zip(every, parts, strict=True):
             array.write(group.across, part)
         group.barrier()
-        chosen = code.branch(code.b.icmp_unsigned("<", group.across, group.across.type(few)))
-        for reducer, array, target in zip(reducers, every, some, strict=True):
-            places = [code.add(group.across, few * k) for k in range(lanes // few)]
-            target.write(group.across, combined(reducer, array, places))
-        chosen.otherwise()
-        chosen.join((), ())
+        with code.when(code.b.icmp_unsigned("<", group.across, group.across.type(few))):
+            for reducer, array, target in zip(reducers, every, some, strict=True):
+                places = [code.add(group.across, few * k) for k in range(lanes // few)]
+                target.write(group.across, combined(reducer, array, places))
         group.barrier()
         return [combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
 
@@ -241,6 +237,6 @@ def rows(task: Task) -> Fit:
     taken = _taken(graph, lanes)
     at_most(taken, shape.memory, "bytes of a group's memory")
     together = together_of(graph, lanes, shape)
-    room = shape.memory // together - taken - LINE * len(graph.roles)
+    room = shape.memory // together - taken - ALIGNMENT_BYTES * len(graph.roles)
     walks = plan_walks(view, with_role(results, graph, Role.FULL), graph, max(0, room))
     return Fit(Rows(graph, is_flat(graph, view), lanes, together, tuple(walks)))

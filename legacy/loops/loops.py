@@ -21,12 +21,12 @@ from ..core.registers import I32, memory_type
 from ..core.stack import alloca
 from ..core.view import View
 from . import planes as channels
-from .crossings import Crossing, crossings_of, fastest_dimension
+from .access import Access, crossings_of, fastest_dimension, live_dimensions
 from .elemental import Elemental, Index
 from .form import Fit, Results, Task, Unfit, form, needs
 from .leaf import Leaf, write_all
 from .linear import is_linear
-from .memory import LINE, Pointer, address, load
+from .memory import Pointer, address, load
 from .planes import Channels
 from .ranges import Steps, block_of, blocks, elements, in_order, loops_over
 from .transposed import transposed
@@ -59,9 +59,9 @@ elements of several rows.
 GATHERED = range(3, 8)
 """The same of shorter rows of reductions. Of rows of two, elements are parted in vectors."""
 
-FOLDED, MASKING = 16, 512
-"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
-that have masks. Without, those of narrow elements take several times as long as the rest.
+FOLDED = 16
+"""Elements of a row below which LLVM makes one masked vector of what fills no whole ones. On processors without masks,
+those of narrow elements take several times as long as the remainder.
 """
 
 CHEAP = 12
@@ -73,9 +73,6 @@ SHORT = 16
 COPIES = 8
 """Copies of a loop that reads across the order of memory, at most: three or five make long transposes faster."""
 
-CROWDED = 1024
-"""Bytes of which rows of a result that lie a multiple apart share few places of the nearest cache."""
-
 TURNS = 8
 """Rows of a result of which parts of a line, which the next positions outside them complete, are written by turns."""
 
@@ -84,9 +81,6 @@ BESIDE = 8
 
 LEAST_SIDE = 4
 """Of the blocks that are transposed in registers: smaller ones do not pay off."""
-
-STREAMED = 8 << 20
-"""Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +107,17 @@ def modes_of(
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    masks, narrow = view.vector_bits >= MASKING, shape.dtype.bytes <= NARROW
-    apart = masks and row in APART and not shape.dtype.is_complex
+    narrow, gathers = shape.dtype.bytes <= NARROW, view.processor.gathers
+    apart = gathers and row in APART and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
-    cut = SHORTEST if cheap and narrow and not masks and SHORTEST < row < FOLDED else 0
-    around = Unroll.SCALAR if beside and masks and not narrow and row in GATHERED else None
+    cut = SHORTEST if cheap and narrow and not view.processor.masks and SHORTEST < row < FOLDED else 0
+    around = Unroll.SCALAR if beside and gathers and not narrow and row in GATHERED else None
     return Modes(unroll, cut, around)
 
 
 def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None, modes: Modes) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
-    several = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]  # a row is the last one's
-    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *several]
+    order = [*(d for d in range(shape.rank) if shape.dims[d] == 1), *reversed(live_dimensions(shape))]  # last: a row's
     _nest(e, shape.dims, order, [0] * shape.rank, body, modes, steps)
 
 
@@ -163,10 +156,9 @@ def _nest(
         positions[d] = loops[-1].index
     if cut:
         for start, end in ((0, cut), (cut, dims[order[-1]])):
-            row = e.code.loop(end - start, start=start, unroll=unroll)
-            positions[order[-1]] = row.index
-            body(positions)
-            row.close()
+            with e.code.loop(end - start, start=start, unroll=unroll) as row:
+                positions[order[-1]] = row
+                body(positions)
     else:
         body(positions)
         if loops:
@@ -201,17 +193,18 @@ def _rows(
             spread(inner, prod(sizes))
             inner.close()
         return
-    rows = code.between(code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1))
-    start = code.multiply(rows.index, last)
-    first = code.maximum(code.subtract(steps.begin, start), 0)
-    inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
-    yield list(code.split(rows.index, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
-    spread(inner, prod(sizes))
-    inner.close()
-    rows.close()
+    with code.between(
+        code.divide(steps.begin, last), code.add(code.divide(code.subtract(steps.end, 1), last), 1)
+    ) as row:
+        start = code.multiply(row, last)
+        first = code.maximum(code.subtract(steps.begin, start), 0)
+        inner = code.between(first, code.minimum(code.subtract(steps.end, start), last), unroll=unroll)
+        yield list(code.split(row, sizes[:-1], list(reversed(range(len(sizes) - 1))))), inner.index
+        spread(inner, prod(sizes))
+        inner.close()
 
 
-def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
+def tile_of(view: View, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Access]] | None:
     """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
     found = (
@@ -234,7 +227,7 @@ class Tiles:
 
     across: int
     fast: int
-    staged: tuple[Crossing, ...]
+    staged: tuple[Access, ...]
     lines: bool
     streams: bool
     inside: tuple[int, ...]
@@ -246,7 +239,8 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
     """In tiles of two dimensions, as a leaf of the roots is read across the memory order of their shape."""
     shape, across, fast, body = results.shape, tiles.across, tiles.fast, writes(e, results)
     staged = [
-        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE_SIDE * TILE_SIDE))) for c in tiles.staged
+        Staged(c, Pointer(alloca(e.code, memory_type(c.value.shape.dtype), TILE_SIDE * TILE_SIDE)))
+        for c in tiles.staged
     ]
     positions: list[IndexValue] = [0] * shape.rank
     lines = None
@@ -259,10 +253,9 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
             if not inside:
                 columns((start, end, height), first, [])
                 continue
-            loop = e.code.loop(end - start, start=start, step=height)
-            top = e.code.add(first, loop.index)
-            _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
-            loop.close()
+            with e.code.loop(end - start, start=start, step=height) as i:
+                top = e.code.add(first, i)
+                _nest(e, shape.dims, inside, positions, partial(columns, (0, height, height), top), Modes())
 
     def columns(height: Part, top: IndexValue, _: list[IndexValue]) -> None:
         for width in parts(shape.dims[fast], TILE_SIDE):
@@ -373,7 +366,7 @@ def _tiles(
     column = code.loop(width[2])
     positions[fast] = code.add(column_start, column.index)
     for s in turned:
-        leaf = s.crossing.leaf
+        leaf = s.crossing.value
         value = load(code, s.tile, leaf.shape.dtype, code.add(code.multiply(row.index, width[2]), column.index))
         e.bind(leaf, Index.at(code, leaf.shape, [positions[r] for r in s.crossing.roles]), value)
     body(positions)
@@ -385,7 +378,7 @@ def _tiles(
 class Staged:
     """A crossing whose part of a tile is copied to the stack; at most TILE_SIDE × TILE_SIDE elements."""
 
-    crossing: Crossing
+    crossing: Access
     tile: Pointer
 
 
@@ -412,21 +405,23 @@ class Lines:
     streams: bool
 
     def fit(self, width: int) -> bool:
-        return self.streams and width * self.shape.dtype.bytes % LINE == 0
+        return self.streams and width * self.shape.dtype.bytes % self.code.view.processor.line_bytes == 0
 
     def apart(self, across: int) -> bool:
-        """Whether rows of the result do not share places of the nearest cache."""
-        return self.shape.strides[across] * self.shape.dtype.bytes % CROWDED != 0
+        """Whether rows of the result do not share few places of the first cache, a quarter of its sets."""
+        crowded = self.code.view.processor.way_bytes // 4
+        return self.shape.strides[across] * self.shape.dtype.bytes % crowded != 0
 
     def write(self, positions: Sequence[IndexValue], start: IndexValue, width: int) -> None:
         """A row at these positions. start: its place in the tile."""
         code, dtype = self.code, self.shape.dtype
-        count = LINE // dtype.bytes
+        size = code.view.processor.line_bytes
+        count = size // dtype.bytes
         target = code.weighted_sum(positions, self.shape.strides)
         for k in range(0, width, count):
             source = address(code, self.tile, dtype, code.add(start, k))
-            line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=LINE)
-            stored = code.b.store(line, address(code, self.result, dtype, code.add(target, k)), align=LINE)
+            line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=size)
+            stored = code.b.store(line, address(code, self.result, dtype, code.add(target, k)), align=size)
             stored.set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
 
 
@@ -437,11 +432,14 @@ def _moves(view: View, root: Instruction) -> bool:
     return root in view.leaves
 
 
-def _may_stream(leaf: Leaf, fast: int) -> bool:
-    """Whether a result is large, and every tile in it begins with a line."""
-    shape, aligned = leaf.shape, leaf.alignment % LINE == 0
+def _may_stream(view: View, leaf: Leaf, fast: int) -> bool:
+    """Whether a result is so large that its lines would be read to be written over, at least half of the last cache,
+    and every tile in it begins with a line.
+    """
+    shape, line, large = leaf.shape, view.processor.line_bytes, view.processor.last_cache_bytes // 2
     others = (shape.strides[d] for d in range(shape.rank) if d != fast and shape.dims[d] != 1)
-    return aligned and shape.bytes >= STREAMED and all(s * shape.dtype.bytes % LINE == 0 for s in others)
+    aligned = leaf.alignment % line == 0 and all(s * shape.dtype.bytes % line == 0 for s in others)
+    return aligned and shape.bytes >= large
 
 
 def _lanes(view: View, shape: Shape) -> int:
@@ -466,10 +464,11 @@ def _turn(
 
     straight: where the rows are written instead of the tile, block after block along them: whole lines if vectors are.
     """
-    code, c, leaf = e.code, s.crossing, s.crossing.leaf
+    code, c, leaf = e.code, s.crossing, s.crossing.value
     dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
-    if straight is not None and code.view.vector_bits >= 8 * LINE:
-        lanes = max(lanes, LINE // dtype.bytes if dtype.bytes > NARROW else 0)
+    line = code.view.processor.line_bytes
+    if straight is not None and code.view.vector_bits >= 8 * line:
+        lanes = max(lanes, line // dtype.bytes if dtype.bytes > NARROW else 0)
     while lanes > max(LEAST_SIDE, min(height, width)):
         lanes //= 2
     if height < lanes or width < lanes:
@@ -553,8 +552,8 @@ def tiled(task: Task) -> Fit:
         least, side = MINIMUM_TILED_ELEMENTS, MINIMUM_TILED_SIDE
         raise Unfit(f"nothing of {least} elements is read across at least {side} rows of at least {side} elements")
     across, fast, crossings = found
-    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
-    staged = tuple(c for c in exact.values() if _lanes(view, c.leaf.shape) >= 4)
+    exact = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    staged = tuple(c for c in exact.values() if _lanes(view, c.value.shape) >= 4)
     lines = results.alone and len(staged) == 1 and _moves(view, results.root)
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
     inside: list[int] = []
@@ -565,7 +564,7 @@ def tiled(task: Task) -> Fit:
         block = block_of(partition, shape.dims[across], TILE_SIDE)
         in_steps = numbered[-1] == across and block is not None
     outside = tuple(d for d in order if d not in inside and not (block and d in numbered))
-    streams = lines and _may_stream(results.first, fast)
+    streams = lines and _may_stream(view, results.first, fast)
     return Fit(Tiles(across, fast, staged, lines, streams, tuple(inside), outside, block), in_steps)
 
 

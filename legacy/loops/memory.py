@@ -13,9 +13,6 @@ from ..core.builder import Code, IndexValue
 from ..core.registers import BOOL, I8, I32, NATIVE_FLOAT, Register, memory_type, real_constant
 from ..numerics.convert import wrap_integer
 
-LINE = 64
-"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pointer:

@@ -59,12 +59,11 @@ def elements(code: Code, steps: Steps | None, count: int) -> Iterator[IndexValue
         return
     each = count // steps.partition.extent
     block, begin, end = steps.partition.least * each, code.multiply(steps.begin, each), code.multiply(steps.end, each)
-    outer = code.between(begin, end, block, unroll=Unroll.NEVER)
-    inner = code.loop(block)
-    yield code.add(outer.index, inner.index)
-    spread(inner, count)
-    inner.close()
-    outer.close()
+    with code.between(begin, end, block, unroll=Unroll.NEVER) as outer:
+        inner = code.loop(block)
+        yield code.add(outer, inner.index)
+        spread(inner, count)
+        inner.close()
 
 
 def block_of(partition: Partition, last: int, most: int, least: int = 8) -> int | None:
@@ -88,10 +87,9 @@ def blocks(
     for start, end, block in ((steps.begin, code.minimum(steps.end, whole), width), (whole, steps.end, extent - whole)):
         if not block or (start is steps.begin and not whole):
             continue
-        loop = code.range(start, end, block)
-        *outer, first = code.split(loop.index, sizes, list(reversed(range(len(sizes)))))
-        yield outer, first, block
-        loop.close()
+        with code.range(start, end, block) as i:
+            *outer, first = code.split(i, sizes, list(reversed(range(len(sizes)))))
+            yield outer, first, block
 
 
 def columns_fit(partition: Partition | None, inside: Sequence[int], column: int, size: int, most: int) -> bool:
@@ -121,9 +119,8 @@ def column_blocks(
             for start, end in ((0, whole), (whole, dims[column])):
                 if start != end:
                     block = min(most, end - start)
-                    loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
-                    yield positions, loop.index, block
-                    loop.close()
+                    with code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER) as i:
+                        yield positions, i, block
         return
     width = block_of(steps.partition, dims[column], most, min(most, 8))
     assert width is not None

@@ -14,7 +14,7 @@ from ..core.builder import Code, IndexValue
 from ..core.graph import walk
 from ..core.registers import I64, Register, flatten, unflatten
 from ..core.view import View
-from ..loops.crossings import fastest_dimension
+from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, Index, Reads, same_order
 from ..loops.form import Fit, Results, Task, at_most, form, needs
 from ..loops.leaf import Leaf

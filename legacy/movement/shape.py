@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -177,10 +178,7 @@ def pad(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     checks = [c for c in conditions if isinstance(c, ir.Value)]
     if not checks:
         return (yield operand, Index.at(code, operand.shape, positions))
-    condition = checks[0]
-    for more in checks[1:]:
-        condition = code.b.and_(condition, more)
-    branch = code.branch(condition)
+    branch = code.branch(functools.reduce(code.b.and_, checks))
     inside = yield operand, Index.at(code, operand.shape, positions)
     branch.otherwise()
     return branch.join(inside, outside)
@@ -219,9 +217,8 @@ def write_padded(e: Elemental, results: Results, short: Modes | None, steps: Non
         nest(e, leaf.shape, writes(e, results), None, short)
         return
     outside = e.value(filler, e.scalar(filler.shape))
-    loop = code.loop(leaf.shape.size)
-    leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
-    loop.close()
+    with code.loop(leaf.shape.size) as i:
+        leaf.write(e, Index.flat(code, leaf.shape, i), outside)
     starts, sizes = [], []
     for size, result, d in zip(
         operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True

@@ -111,14 +111,13 @@ class _Body:
     def emit(self) -> None:
         code, (target, _, channels) = self.code, self.given[2:5]
         element, lanes = memory_type(self.weights.dtype), self.weights.lanes
-        block = code.range(0, channels, self.width, unroll=Unroll.NEVER)
-        first = code.value(block.index)
-        zeros = [ir.Constant(self.weights.type, None)] * (self.positions * self.width // lanes)
-        for n, total in enumerate(self._sums(0, first, first, zeros)):
-            b, (p, channel) = code.b, divmod(n * lanes, self.width)
-            place = b.add(b.add(first, b.mul(channels, I64(p))), I64(channel))
-            b.store(total, b.gep(target, [place], source_etype=element), align=self.weights.dtype.bytes)
-        block.close()
+        with code.range(0, channels, self.width, unroll=Unroll.NEVER) as block:
+            first = code.value(block)
+            zeros = [ir.Constant(self.weights.type, None)] * (self.positions * self.width // lanes)
+            for n, total in enumerate(self._sums(0, first, first, zeros)):
+                b, (p, channel) = code.b, divmod(n * lanes, self.width)
+                place = b.add(b.add(first, b.mul(channels, I64(p))), I64(channel))
+                b.store(total, b.gep(target, [place], source_etype=element), align=self.weights.dtype.bytes)
 
     def _sums(self, level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         """`before` plus the products in the loops from `level` on. place, row: of the first factors."""

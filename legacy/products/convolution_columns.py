@@ -234,13 +234,12 @@ class Columns:
     def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
         """`finish` for the columns of one position, whose sums begin at `row`."""
         code, shape = self.code, self.instruction.shape
-        column = code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known))
-        place[self.column] = code.add(start, column.index)
-        index = Index.at(code, shape, self.c.result(code, place))
-        (total,) = self.sums.read(code.add(row, column.index))
-        self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
-        write_all(self.e, self.results.leaves, index)
-        column.close()
+        with code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known)) as column:
+            place[self.column] = code.add(start, column)
+            index = Index.at(code, shape, self.c.result(code, place))
+            (total,) = self.sums.read(code.add(row, column))
+            self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
+            write_all(self.e, self.results.leaves, index)
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         """Emit loops over the window, one per dimension, and inside them over the features of the group."""

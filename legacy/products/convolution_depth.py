@@ -24,7 +24,6 @@ from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part,
 from .convolution_held import FACTORS, TERMS, Held, Weights, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_micro import Dimension, Vectors
 from .dot import accumulator_dtype
-from .dot_problem import registers
 
 MINIMUM_NEIGHBOURS = 8
 """Neighbours in both operands from which on vectors of them pay off."""
@@ -51,8 +50,7 @@ def must_be_deep(view: View, instruction: Instruction) -> None:
     near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1 and c.ins > 1
     count = neighbours(instruction) if near else 1
     at_least(count, MINIMUM_NEIGHBOURS, "neighbours in both operands")
-    # Only registers of 512 bits have masks for elements of 16.
-    whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
+    whole = view.processor.masks or c.ins % lanes_of(view, c, dtype) == 0
     needs(whole or all(o.shape.dtype is dtype for o in operands), f"{c.ins} narrow features are no whole vectors")
 
 
@@ -78,7 +76,7 @@ def lanes_of(view: View, c: Convolution, dtype: DType) -> int:
 
 def features_of_tile(view: View, outs: int) -> int:
     """Output features of a tile: all, or the number that divides them best."""
-    most = MAXIMUM_FEATURES if registers(view.vector_bits) > 16 else 4
+    most = MAXIMUM_FEATURES if view.processor.vector_registers > 16 else 4
     return min(range(min(most, outs), most // 2 if outs > most else 0, -1), key=lambda n: (-outs % n, -n))
 
 
@@ -101,7 +99,7 @@ def blocks_deep(view: View, instruction: Instruction, partition: Partition | Non
     each = -(-c.ins // (pieces * lanes)) * lanes if pieces > 1 else c.ins
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
-    room = (registers(view.vector_bits) - features - 1) // features
+    room = (view.processor.vector_registers - features - 1) // features
     positions = max(1, min(room, SUMS // features, inside))
     step = min(range(positions, positions // 2, -1), key=lambda n: inside % n)
     parts, levels = tuple(parts_of_tiles(c, across, place, step, True)), levels_held(c, held, each)
@@ -138,11 +136,10 @@ class Deep(Held):
             if start == end:
                 continue
             block = min(self.features, end - start)
-            loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
-            self._read(block)
-            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
-                yield places, loop.index, block
-            loop.close()
+            with code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER) as i:
+                self._read(block)
+                with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                    yield places, i, block
 
     def _read(self, block: int) -> None:
         self.weights = Weights(self.code, self.instruction.operands[1], self.dtype, block)

@@ -31,7 +31,6 @@ from ..reductions.windows import OUT, SPATIAL, Convolution
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
 from .convolution_micro import Dimension, Micro, Vectors
 from .dot import accumulator_dtype
-from .dot_problem import registers
 
 TERMS = 320
 """Products that are added to a register before it is added to a partial sum in memory, as in tiled products."""
@@ -48,11 +47,8 @@ TILE_COST, ALONE_COST = 0.5, 2.5
 MINIMUM_VECTOR_BYTES = 16
 """Bytes of the shortest vector."""
 
-CACHED = 1 << 18
-"""Bytes of weights that stay in the second cache wherever they lie."""
-
 MAXIMUM_PANEL_BYTES = 3 << 18
-"""Bytes of a copied block of features at most: it should stay in that cache, and lies on the stack of a thread."""
+"""Bytes of a copied block of features at most: it should stay in the second cache, and is on a thread's stack."""
 
 COPIED_POSITIONS = 32
 """Positions from which on copying weights, which costs two memory accesses for each, does not count."""
@@ -100,13 +96,14 @@ def blocks_held(view: View, results: Results, column: int) -> Blocks:
     c, grid, across = Convolution.of(instruction), grid_of(view, instruction, column), across_role(instruction, column)
     held = first_held(c, UNBOUNDED if view.strict else TERMS)
     each = c.ins if view.strict else features_of(c.ins)
-    copied = is_copied(instruction, accumulator_dtype(instruction))
+    copied = is_copied(view, instruction, accumulator_dtype(instruction))
     found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
-    step = positions_of(grid, view.vector_bits, inside) if c.products >= MINIMUM_MULTIPLICATIONS and inside > 0 else 1
+    registers, many = view.processor.vector_registers, c.products >= MINIMUM_MULTIPLICATIONS
+    step = positions_of(grid, registers, inside) if many and inside > 0 else 1
     calls = _calls(view, instruction, found, step)
-    over = tiles_of(grid, view.vector_bits, end - start) if calls and step > 1 and apart == 1 else (step, False)
+    over = tiles_of(grid, registers, end - start) if calls and step > 1 and apart == 1 else (step, False)
     parts, levels = parts_of_tiles(c, across, place, step, calls, over), levels_held(c, held, each)
     return Blocks(
         column, across, grid.width, tuple(parts), levels, adds=held > 0 or each < c.ins, calls=calls, form=found
@@ -184,10 +181,10 @@ def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
     whole, rest = divmod(c.outs, lanes)
     short = is_short(rest, dtype)
     needs(whole or not short, f"{c.outs} features fill no vector of {MINIMUM_VECTOR_BYTES} bytes")
-    preferred = (4, 3, 2) if registers(view.vector_bits) > 16 else (2, 3)
+    preferred = (4, 3, 2) if view.processor.vector_registers > 16 else (2, 3)
     if rest and not short and c.outs // (rest & -rest) <= max(preferred):
         return Grid(rest & -rest, c.outs)
-    if is_copied(instruction, dtype):
+    if is_copied(view, instruction, dtype):
         preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= MAXIMUM_PANEL_BYTES)
         needs(preferred, f"a copied block of {c.terms} terms has more than {MAXIMUM_PANEL_BYTES} bytes")
     even = [n for n in preferred if whole % n == 0]
@@ -195,20 +192,20 @@ def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
     return Grid(lanes, lanes * next(iter(even or few), 1))
 
 
-def positions_of(grid: Grid, vector_bits: int, inside: int) -> int:
+def positions_of(grid: Grid, registers: int, inside: int) -> int:
     """Positions of a tile, among `inside`: as many as registers allow, or a few less where less of them are left."""
     vectors = grid.vectors
-    most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
+    most = max(1, min(MOST, (registers - vectors - 1) // vectors, inside))
     return min(range(most, most // 2, -1), key=lambda n: inside % n)
 
 
-def tiles_of(grid: Grid, vector_bits: int, inside: int) -> tuple[int, bool]:
+def tiles_of(grid: Grid, registers: int, inside: int) -> tuple[int, bool]:
     """(Positions of a tile, whether the last of the tiles lies further back, over the one before), where what makes no
     whole tile would be computed one position at a time: that takes longer than two, since it reads as many weights.
     """
     vectors = grid.vectors
     limit = MOST_ALONE if vectors == 1 else MOST
-    most = max(1, min(limit, (registers(vector_bits) - vectors - 1) // vectors, inside))
+    most = max(1, min(limit, (registers - vectors - 1) // vectors, inside))
     found = []
     for n in range(most, most // 2, -1):
         whole, rest = divmod(inside, n)
@@ -273,12 +270,11 @@ class Weights:
         code, shape = self.code, self.operand.shape
         read = Vectors(shape.dtype, self.dtype, self.width)
         outs = shape.dims[shape.minor_to_major[0]]
-        loop = code.loop(shape.size // outs, unroll=Unroll.DONE)
-        source = code.add(code.multiply(loop.index, outs), start)
-        for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
-            target = code.add(code.multiply(loop.index, self.width), n * read.lanes)
-            code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
-        loop.close()
+        with code.loop(shape.size // outs, unroll=Unroll.DONE) as i:
+            source = code.add(code.multiply(i, outs), start)
+            for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
+                target = code.add(code.multiply(i, self.width), n * read.lanes)
+                code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
 
 
 def first_held(c: Convolution, most: int) -> int:
@@ -292,14 +288,14 @@ def first_held(c: Convolution, most: int) -> int:
     return first
 
 
-def is_copied(instruction: Instruction, dtype: DType) -> bool:
+def is_copied(view: View, instruction: Instruction, dtype: DType) -> bool:
     """Whether blocks of features are copied. A block is a part of each row of the weights, and these parts share few
-    sets of a cache: large weights would come from memory for every tile.
+    sets of a cache: weights of more than a quarter of the second one would come from memory for every tile.
     """
     c, weights = Convolution.of(instruction), instruction.operands[1].shape
     dense = c.groups == 1 and weights.minor_to_major[0] == c.dims.kernel_output_feature
     many = instruction.shape.size // c.outs >= COPIED_POSITIONS
-    return dense and many and weights.size * dtype.bytes > CACHED
+    return dense and many and weights.size * dtype.bytes > view.processor.second_cache_bytes // 4
 
 
 def features_of(ins: int) -> int:
@@ -330,22 +326,21 @@ class Held(Columns):
         assert self.across is not None
         code, inside = self.code, part.end - part.start
         tiles, over = -(-inside // part.step), inside % part.step > 0
-        loop = code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER)
-        one = self._beside(part, code.subtract(loop.index, tiles))
-        block, phase = code.divide(loop.index, part.apart), code.remainder(loop.index, part.apart)
-        first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
-        whole = code.b.icmp_unsigned("<", code.value(loop.index), I64(tiles))
-        back = code.minimum(first, part.end - part.step) if over else first
-        place = code.b.select(whole, code.value(back), code.value(one))
-        self.count = code.b.select(whole, I64(part.step), I64(1))
-        stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
-        for value in (place, self.count, stored):
-            code.define(value, code.scope)
-        self.stored = stored if over else 0
-        self.place[self.across] = place
-        self._tile(part, start, width)
-        self.stored = 0
-        loop.close()
+        with code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER) as i:
+            one = self._beside(part, code.subtract(i, tiles))
+            block, phase = code.divide(i, part.apart), code.remainder(i, part.apart)
+            first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
+            whole = code.b.icmp_unsigned("<", code.value(i), I64(tiles))
+            back = code.minimum(first, part.end - part.step) if over else first
+            place = code.b.select(whole, code.value(back), code.value(one))
+            self.count = code.b.select(whole, I64(part.step), I64(1))
+            stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
+            for value in (place, self.count, stored):
+                code.define(value, code.scope)
+            self.stored = stored if over else 0
+            self.place[self.across] = place
+            self._tile(part, start, width)
+            self.stored = 0
 
     def unfinished(self, part: Part) -> Loop | Once | Range:
         if isinstance(self.stored, int):
@@ -364,7 +359,7 @@ class Held(Columns):
         """Call the function. input_, row: addresses of the first factors; the rest as of Micro.call."""
         source, loops = self.instruction.operands[0].shape.dtype, len(dimensions) - 1
         adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
-        few = registers(self.code.view.vector_bits) <= 16  # with more, factors are ready before sums
+        few = self.code.view.processor.vector_registers <= 16  # with more, factors are ready before sums
         pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
         micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.blocks.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
@@ -393,13 +388,12 @@ class Held(Columns):
             if end - start == width and is_short(width, self.dtype):
                 self.known = self.grid.lanes - width
                 start, width = start - self.known, self.grid.lanes
-            loop = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
-            self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
-            if self.panel is not None:
-                self.weights.copy(self.e, loop.index)
-            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
-                yield places, loop.index, width
-            loop.close()
+            with code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER) as i:
+                self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
+                if self.panel is not None:
+                    self.weights.copy(self.e, i)
+                with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                    yield places, i, width
         self.known = 0
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:

@@ -20,7 +20,6 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form
 from ..loops.leaf import write_all
-from ..loops.loops import MASKING
 from ..loops.loops import NARROW as NARROW_BYTES
 from ..loops.memory import address
 from ..loops.ranges import Steps, column_blocks, columns_fit
@@ -34,11 +33,6 @@ from ..reductions.reduce import reassociation
 from ..reductions.sum_run import SumRun, Term, is_run, source_of
 from .dot_dims import DotDims
 
-COLUMN_BYTES = 1 << 13
-"""Bytes of a block's sums, of which up to three arrays lie in the first cache. A row of the operand is read along as
-many columns: a shorter piece ends before a processor foresees the next line, and needs its page's address again.
-"""
-
 RUN = 8
 """Products from which on those of two runs in memory are added up in vectors along them. Without masks, they must be
 whole vectors: what is left over would be a loop, and LLVM does not gather there.
@@ -50,8 +44,8 @@ MINIMUM_COLUMNS = 8
 COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""
 
-FAR, FAR_ROWS = 12 << 20, 8
-"""Bytes of a right operand that comes from memory, and its rows that a pass reads: with ROWS, its loads wait longer."""
+FAR_ROWS = 8
+"""Rows that a pass reads of a right operand that comes from memory: with ROWS, its loads wait longer."""
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
@@ -149,7 +143,7 @@ def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
         return False
     (left,), (right,) = dims.lhs_contracting, dims.rhs_contracting
     length = shapes[0].dims[left]
-    fills = view.vector_bits >= MASKING or length % (view.vector_bits // (8 * dtype.bytes)) == 0
+    fills = view.processor.masks or length % (view.vector_bits // (8 * dtype.bytes)) == 0
     return length >= RUN and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
 
 
@@ -250,9 +244,12 @@ def column_dimension(instruction: Instruction) -> int | None:
     return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
 
 
-def columns_of(instruction: Instruction) -> int:
-    """The most columns of a block."""
-    return COLUMN_BYTES // accumulator_dtype(instruction).bytes
+def columns_of(view: View, instruction: Instruction) -> int:
+    """The most columns of a block, of whose sums up to three arrays lie in the first cache. A row of the operand is
+    read along as many: a shorter piece ends before a processor foresees the next line, and needs its page's address
+    again.
+    """
+    return view.processor.first_cache_bytes // 4 // accumulator_dtype(instruction).bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +275,11 @@ def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: St
     for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
         sums.start(block)
         _accumulate(e, instruction, sums, given, positions, start, block)
-        loop = code.loop(block)
-        positions[column] = code.add(start, loop.index)
-        index = Index.at(code, result, positions)
-        e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(loop.index)[0]))
-        write_all(e, results.leaves, index)
-        loop.close()
+        with code.loop(block) as i:
+            positions[column] = code.add(start, i)
+            index = Index.at(code, result, positions)
+            e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(i)[0]))
+            write_all(e, results.leaves, index)
 
 
 def _accumulate(
@@ -304,30 +300,30 @@ def _accumulate(
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
     apart, each = given.apart, given.each
     for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
-        loop = code.loop(block)
-        positions[given.column] = code.add(start, loop.index)
-        (total,) = sums.read(loop.index)
-        for r in range(rows):
-            for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
-                inner[k] = place
-            left, right = dims.operand_positions(positions, inner)
-            a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
-            b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
-            total = multiply_add(code, dtype, total, a, b, apart)
-        sums.write(loop.index, [total])
-        loop.close()
+        with code.loop(block) as i:
+            positions[given.column] = code.add(start, i)
+            (total,) = sums.read(i)
+            for r in range(rows):
+                for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
+                    inner[k] = place
+                left, right = dims.operand_positions(positions, inner)
+                a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
+                b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
+                total = multiply_add(code, dtype, total, a, b, apart)
+            sums.write(i, [total])
 
 
 @form("dot/columns", emit_column_dot, MINIMUM_COLUMNS="columns")
 def columns(task: Task) -> Fit:
     """Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack."""
-    root = task.product(Op.DOT)
-    column, most = column_dimension(root), columns_of(root)
+    view, root = task.view, task.product(Op.DOT)
+    column, most = column_dimension(root), columns_of(view, root)
     if column is None:
         raise Unfit(f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result")
     in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
     lhs, rhs = (o.shape for o in root.operands[:2])
-    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= FAR else ROWS
+    far = 3 * view.processor.last_cache_bytes // 4
+    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= far else ROWS
     terms = math.prod(lhs.dims[d] for d in DotDims.of(root).lhs_contracting)
-    apart = in_parts(task.view, accumulator_dtype(root), terms, COLUMN_TERMS)
+    apart = in_parts(view, accumulator_dtype(root), terms, COLUMN_TERMS)
     return Fit(DotColumns(column, most, each, apart), in_steps, (root,))

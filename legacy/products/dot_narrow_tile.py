@@ -89,30 +89,27 @@ class PackColumns:
             store(code, Pointer(target), self.target, code.b.add(first, at), value)
 
         def copy(column: ir.Value, first: IndexValue, end: IndexValue, moved: IndexValue, unroll: Unroll) -> None:
-            k = code.range(code.divide(first, parts), code.divide(end, parts), unroll=unroll)
-            b, place = code.b, code.value(k.index)
-            offset = b.add(b.mul(column, row), b.mul(place, along))
-            code.define(offset, code.scope)
-            value = load(code, Pointer(source), self.source, offset)
-            at = b.add(b.mul(place, I64(parts)), code.value(moved))
-            if isinstance(value, tuple):
-                re, im = value
-                for n, pair in enumerate(((re, b.fneg(im)), (im, re))):
-                    put(column, n, at, pair[0])
-                    put(column, n, b.add(at, I64(1)), pair[1])
-            else:
-                put(column, 0, at, convert(code, self.source, self.target, value))
-            k.close()
+            with code.range(code.divide(first, parts), code.divide(end, parts), unroll=unroll) as k:
+                b, place = code.b, code.value(k)
+                offset = b.add(b.mul(column, row), b.mul(place, along))
+                code.define(offset, code.scope)
+                value = load(code, Pointer(source), self.source, offset)
+                at = b.add(b.mul(place, I64(parts)), code.value(moved))
+                if isinstance(value, tuple):
+                    re, im = value
+                    for n, pair in enumerate(((re, b.fneg(im)), (im, re))):
+                        put(column, n, at, pair[0])
+                        put(column, n, b.add(at, I64(1)), pair[1])
+                else:
+                    put(column, 0, at, convert(code, self.source, self.target, value))
 
-        columns_ = code.range(0, columns, unroll=Unroll.NEVER)
-        column = code.value(columns_.index)
-        copy(column, 0, whole, 0, Unroll.NEVER)
-        zeros = code.range(whole, code.add(whole, shift), unroll=Unroll.SCALAR)
-        for n in range(parts):
-            put(column, n, code.value(zeros.index), ir.Constant(memory_type(self.target), 0))
-        zeros.close()
-        copy(column, whole, depth, shift, Unroll.SCALAR)
-        columns_.close()
+        with code.range(0, columns, unroll=Unroll.NEVER) as columns_:
+            column = code.value(columns_)
+            copy(column, 0, whole, 0, Unroll.NEVER)
+            with code.range(whole, code.add(whole, shift), unroll=Unroll.SCALAR) as zero:
+                for n in range(parts):
+                    put(column, n, code.value(zero), ir.Constant(memory_type(self.target), 0))
+            copy(column, whole, depth, shift, Unroll.SCALAR)
         code.b.ret_void()
 
 
@@ -204,9 +201,8 @@ class _Body:
         for value in (self.whole, self.pitch, whole):
             code.define(value, code.scope)
         for first, end, height in ((0, whole, n.rows), (whole, self.count, 1)):
-            loop = code.range(first, end, height, unroll=Unroll.NEVER)
-            self._rows(code.value(loop.index), height)
-            loop.close()
+            with code.range(first, end, height, unroll=Unroll.NEVER) as i:
+                self._rows(code.value(i), height)
             if n.rows == 1:
                 break
         code.b.ret_void()

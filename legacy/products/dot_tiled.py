@@ -27,7 +27,7 @@ from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
 from ..loops.loops import parts
-from ..loops.memory import LINE, Pointer, address, store
+from ..loops.memory import Pointer, address, store
 from ..loops.ranges import Steps, blocks, loops_over
 from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
@@ -36,9 +36,6 @@ from .dot_micro import B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_pairs import pair
 from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
-
-PANEL_BYTES = 1 << 16
-"""Bytes of a packed panel: a quarter of the smallest L2 caches (256 KiB), which also hold rows of the left operand."""
 
 WHOLE_PANEL_BYTES = 1 << 19
 """Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
@@ -93,7 +90,7 @@ def blocking_of(problem: Problem, sides: Sides, root: Instruction, partition: Pa
     narrow = problem.result is not problem.dtype
     banded = deep or (narrow and problem.depth > problem.depth_of(ROUNDED_PANEL_BYTES))
     whole = (not ends or narrow) and not banded
-    block = problem.depth if whole else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    block = problem.depth if whole else min(problem.depth_of(problem.panel_bytes), problem.depth)
     block = min(B_AHEAD, problem.depth) if problem.streamed else block
     # By all rows: no bit depends on how many a call computes.
     chain = SHORT_CHAIN if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS else CHAIN
@@ -151,9 +148,8 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
 def _bands(code: Code, rows: int, most: int) -> Iterator[tuple[IndexValue, int]]:
     """Loops over blocks of at most `most` rows: (the first row, their number)."""
     for start, end, count in parts(rows, most):
-        loop = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-        yield loop.index, count
-        loop.close()
+        with code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as i:
+            yield i, count
 
 
 def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[IndexValue, int]]:
@@ -262,12 +258,10 @@ class _Tiled:
         p, code = self.problem, self.code
         first, last = self.columns or (0, p.columns)
         for start, end, depth in parts(p.depth, self.block):
-            rows = code.loop(end - start, start=start, step=depth, unroll=Unroll.NEVER)
-            begins = code.b.icmp_unsigned("==", code.value(rows.index), I64(0))
-            panels = code.range(first, last, p.panel, unroll=Unroll.NEVER)
-            replace(self, first=begins)._rows(panels.index, p.panel, rows.index, depth, self.c)
-            panels.close()
-            rows.close()
+            with code.loop(end - start, start=start, step=depth, unroll=Unroll.NEVER) as row:
+                begins = code.b.icmp_unsigned("==", code.value(row), I64(0))
+                with code.range(first, last, p.panel, unroll=Unroll.NEVER) as panel:
+                    replace(self, first=begins)._rows(panel, p.panel, row, depth, self.c)
 
     def _beside(self, space: Pointer, column: IndexValue) -> Matrix:
         """Memory for sums of a panel. Column `column` is its first, so that tiles find it and C by equal numbers."""
@@ -329,23 +323,17 @@ class _Tiled:
     def _add(self, source: Matrix, target: Matrix, column: IndexValue, width: int) -> None:
         """Add columns of one matrix of partial sums to those of another."""
         p, code = self.problem, self.code
-        rows = code.loop(p.rows)
-        columns = code.loop(width)
-        place = code.add(column, columns.index)
-        to, from_ = (m.at(code, p.dtype, rows.index, place) for m in (target, source))
-        first, second = (code.b.load(at, typ=p.element, align=p.dtype.bytes) for at in (to, from_))
-        code.b.store(code.b.fadd(first, second), to, align=p.dtype.bytes)
-        columns.close()
-        rows.close()
+        with code.loop(p.rows) as row, code.loop(width) as j:
+            place = code.add(column, j)
+            to, from_ = (m.at(code, p.dtype, row, place) for m in (target, source))
+            first, second = (code.b.load(at, typ=p.element, align=p.dtype.bytes) for at in (to, from_))
+            code.b.store(code.b.fadd(first, second), to, align=p.dtype.bytes)
 
     def _clear(self, m: Matrix, height: int, width: int, first: IndexValue = 0) -> None:
         p, code = self.problem, self.code
-        rows = code.loop(height)
-        columns = code.loop(width)
-        place = m.at(code, p.dtype, rows.index, code.add(first, columns.index))
-        code.b.store(ir.Constant(p.element, 0), place, align=p.dtype.bytes)
-        columns.close()
-        rows.close()
+        with code.loop(height) as row, code.loop(width) as column:
+            place = m.at(code, p.dtype, row, code.add(first, column))
+            code.b.store(ir.Constant(p.element, 0), place, align=p.dtype.bytes)
 
     def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
         p, code = self.problem, self.code
@@ -353,14 +341,12 @@ class _Tiled:
         for start, end in ((0, whole), (whole, p.rows)):
             if start != end:
                 count = min(p.tile_rows, end - start)
-                tiles = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-                self.operands.pack_left(Tile(tiles.index, count, column, width), row, depth)
-                panels = code.loop(self._panels(width), unroll=Unroll.NEVER)
-                first = code.add(column, code.multiply(panels.index, p.panel))
-                tile = Tile(tiles.index, count, first, min(width, p.panel))
-                self._tile(tile, self._panel(panels.index), row, depth, target)
-                panels.close()
-                tiles.close()
+                with code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as tiles:
+                    self.operands.pack_left(Tile(tiles, count, column, width), row, depth)
+                    with code.loop(self._panels(width), unroll=Unroll.NEVER) as panel:
+                        first = code.add(column, code.multiply(panel, p.panel))
+                        tile = Tile(tiles, count, first, min(width, p.panel))
+                        self._tile(tile, self._panel(panel), row, depth, target)
 
     def _tile(self, tile: Tile, panel: ir.Value, row: IndexValue, depth: int, target: Matrix) -> None:
         """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""
@@ -386,7 +372,7 @@ class _Tiled:
             I64(0) if apart else self._adds(),
             self.spaces.partial.value,
             tile.width,
-            -(-tile.width * p.dtype.bytes // LINE) if fetches else 0,
+            -(-tile.width * p.dtype.bytes // p.processor.line_bytes) if fetches else 0,
             ahead,
             self.operands.b.row,
         )
@@ -403,14 +389,13 @@ class _Tiled:
         """Give the sums of `count` rows from `top` on to `end`; `sums` begins with the first of them."""
         p, code = self.problem, self.code
         assert self.end is not None
-        rows = code.loop(count, unroll=Unroll.NEVER)
-        columns = code.loop(width // p.parts, unroll=over_columns(width))
-        place = code.add(code.divide(column, p.parts), columns.index)
-        first = sums.at(code, p.dtype, rows.index, code.multiply(place, p.parts))
-        total = code.b.load(first, typ=p.element, align=p.dtype.bytes) if p.parts == 1 else pair(code, p.dtype, first)
-        self.end(code.add(self.top, code.add(top, rows.index)), place, total)
-        columns.close()
-        rows.close()
+        with code.loop(count, unroll=Unroll.NEVER) as row, code.loop(width // p.parts, unroll=over_columns(width)) as j:
+            place = code.add(code.divide(column, p.parts), j)
+            first = sums.at(code, p.dtype, row, code.multiply(place, p.parts))
+            total = (
+                code.b.load(first, typ=p.element, align=p.dtype.bytes) if p.parts == 1 else pair(code, p.dtype, first)
+            )
+            self.end(code.add(self.top, code.add(top, row)), place, total)
 
 
 @form(

@@ -20,7 +20,6 @@ from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
-from ..loops.memory import LINE
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import half
 from ..numerics.narrow import NARROW
@@ -50,8 +49,8 @@ may take a third longer, as that is nothing.
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
-ODD, WIDE, GATHERING = range(3, 16), 4, 512
-"""Columns that fill no vector; bytes of their elements, and bits of a processor's vectors, with which LLVM gathers."""
+ODD, WIDE = range(3, 16), 4
+"""Columns that fill no vector, and bytes of their elements, with which LLVM gathers where processors can."""
 
 UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
@@ -182,13 +181,12 @@ def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: St
         reducers.fill(block)
         _accumulate(e, reducers, positions, blocks, start, block)
         for first_column, width in parts_of(block):
-            column = code.loop(width, unroll=_over_many(blocks, block))
-            at = code.add(column.index, first_column)
-            positions[fastest] = code.add(start, at)
-            index = Index.at(code, result, [positions[d] for d in kept])
-            reducers.bind(at, index)
-            write_all(e, results.leaves, index)
-            column.close()
+            with code.loop(width, unroll=_over_many(blocks, block)) as column:
+                at = code.add(column, first_column)
+                positions[fastest] = code.add(start, at)
+                index = Index.at(code, result, [positions[d] for d in kept])
+                reducers.bind(at, index)
+                write_all(e, results.leaves, index)
 
 
 def _accumulate(
@@ -214,27 +212,28 @@ def _accumulate(
         if block < source.dims[fastest]
         else []
     )
-    columns = max(VECTOR, *(LINE // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
+    line_bytes = e.view.processor.line_bytes
+    columns = max(VECTOR, *(line_bytes // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
     together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
         piece = columns if rows == together else block
-        line = code.loop(block, step=piece, unroll=Unroll.NEVER)
-        if piece < block:
-            positions[fastest] = code.add(block_start, line.index)
-            for k in range(rows):
-                positions[order[-1]] = code.add(places[-1], rows + k)
-                fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
-        for start, width in parts_of(piece):
-            kind = unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
-            column = code.loop(width, unroll=kind)
-            at = code.add(line.index, code.add(column.index, start))
-            positions[fastest] = code.add(block_start, at)
-            _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
-            column.close()
-        line.close()
+        with code.loop(block, step=piece, unroll=Unroll.NEVER) as line:
+            if piece < block:
+                positions[fastest] = code.add(block_start, line)
+                for k in range(rows):
+                    positions[order[-1]] = code.add(places[-1], rows + k)
+                    fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
+            for start, width in parts_of(piece):
+                kind = (
+                    unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
+                )
+                with code.loop(width, unroll=kind) as column:
+                    at = code.add(line, code.add(column, start))
+                    positions[fastest] = code.add(block_start, at)
+                    _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
 
 
 def _combine(
@@ -282,7 +281,7 @@ def _are_gathered(view: View, instruction: Instruction, width: int) -> bool:
     """
     wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
     count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
-    return wide and view.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
+    return wide and view.processor.gathers and width in ODD and count * width <= UNROLLED
 
 
 def _over_many(blocks: Blocks, block: int) -> Unroll:

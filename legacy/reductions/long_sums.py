@@ -184,9 +184,8 @@ class PartialArrays:
             least = min(lanes, WIDEST // _bytes(type_)) if end * _bytes(type_) <= LINE_BYTES else lanes
             yield from ((place, least) for place in range(0, end, least))
             return
-        loop = self.code.loop(end, step=lanes, unroll=Unroll.DONE if lanes > 1 else over_columns(end))
-        yield loop.index, lanes
-        loop.close()
+        with self.code.loop(end, step=lanes, unroll=Unroll.DONE if lanes > 1 else over_columns(end)) as i:
+            yield i, lanes
 
     def _slots(self, place: IndexValue) -> list[tuple[ir.Value, ir.Type]]:
         spaces = zip(self.levels[self.depth], self.types, strict=True)
@@ -268,10 +267,9 @@ class PartialSums(PartialArrays):
                 yield from self._line(lines * self.width, rest)
 
     def _line(self, start: IndexValue, width: int) -> Iterator[list[Register]]:
-        loop = self.code.loop(width, unroll=over_columns(width))
-        self.positions[-1], self.lane = self.code.add(start, loop.index), loop.index
-        yield self.read(loop.index)
-        loop.close()
+        with self.code.loop(width, unroll=over_columns(width)) as i:
+            self.positions[-1], self.lane = self.code.add(start, i), i
+            yield self.read(i)
 
     def put(self, values: Sequence[Register]) -> None:
         """Set the accumulators of the current element."""

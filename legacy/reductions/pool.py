@@ -45,12 +45,11 @@ def emit_pool(e: Elemental, results: Results, key: Op | None, steps: Steps | Non
         stack = StackArray(code, first, width)
         stack.fill(width, first)
         _pool_block(e, instruction, positions, key, start, stack, width)
-        each = code.loop(width, unroll=_unroll(instruction, width))
-        positions[column] = code.add(start, each.index)
-        found = stack.read(each.index)
-        found = found if key is None else half.of_key(code, found)
-        store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), found)
-        each.close()
+        with code.loop(width, unroll=_unroll(instruction, width)) as each:
+            positions[column] = code.add(start, each)
+            found = stack.read(each)
+            found = found if key is None else half.of_key(code, found)
+            store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), found)
 
 
 def key_of(view: View, instruction: Instruction) -> Op | None:

@@ -14,6 +14,7 @@ from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Loop, Once, Range
 from ..core.registers import DOUBLE, FLOAT, Register
 from ..core.stack import StackArray
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.form import Results
 from ..loops.memory import Pointer, store
@@ -107,7 +108,7 @@ class Runs:
 
     @staticmethod
     def of(run: Running, shape: Shape, partition: Partition | None) -> Runs:
-        order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+        order = live_dimensions(shape)[::-1]
         column = order[-1] if order and order[-1] != run.dimension else None
         outer = tuple(d for d in order if d not in (run.dimension, column))
         if column is not None or not outer:
@@ -195,16 +196,13 @@ class _Runner:
         for first, last in ((0, skipped), (skipped, skipped + self.count)):
             if first == last:
                 continue
-            row = code.loop(last - first, start=first)
-            column = code.loop(width)
-            self.positions[self.column or 0] = code.add(start, column.index)
-            values = self.advance([stack.read(column.index) for stack in stacks], row.index)
-            if first == skipped:
-                self.write(values, row.index)
-            for stack, value in zip(stacks, values, strict=True):
-                stack.write(column.index, value)
-            column.close()
-            row.close()
+            with code.loop(last - first, start=first) as row, code.loop(width) as column:
+                self.positions[self.column or 0] = code.add(start, column)
+                values = self.advance([stack.read(column) for stack in stacks], row)
+                if first == skipped:
+                    self.write(values, row)
+                for stack, value in zip(stacks, values, strict=True):
+                    stack.write(column, value)
 
     def place(self, turn: IndexValue) -> IndexValue:
         """The position along the run at an iteration."""

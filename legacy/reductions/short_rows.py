@@ -22,7 +22,7 @@ FEWEST = 3
 WORDS = {16: range(9, 16), 32: range(9, 16), 64: range(8, 16)}
 """Bits of integers: how many of a row are faster so. Of fewer and of more, and of bytes, LLVM makes good vectors."""
 
-LINE = 64
+SUM_BYTES = 64
 """Bytes of a vector, on every processor: the order of the additions is the same on all."""
 
 
@@ -41,7 +41,7 @@ def sum_of_row(e: Elemental, operand: Instruction, source: Instruction, along: A
     b, part, parts = code.b, memory_type(dtype), 2 if dtype.is_complex else 1
     add = b.fadd if dtype.is_complex else b.add
     first = address(code, e.leaves[source], dtype, along.place([0]).offset(operand.shape))
-    line, left, place = LINE // dtype.component.bytes, parts * along.sizes[0], 0
+    line, left, place = SUM_BYTES // dtype.component.bytes, parts * along.sizes[0], 0
     lines: list[ir.Value] = []
     pieces: list[ir.Value] = []  # a vector of each power of two in what is left, the widest first
     while left:

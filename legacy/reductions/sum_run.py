@@ -19,7 +19,7 @@ from ..core.view import View
 from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD
-from ..loops.memory import LINE, Pointer, address, prefetch
+from ..loops.memory import Pointer, address, prefetch
 from ..numerics.real import Real
 from .long_sums import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
 
@@ -136,26 +136,22 @@ class SumRun:
         if group is not None:  # columns have few lanes, and one level more
             sums.enter()
             begin, end = group.index, code.minimum(code.add(group.index, lanes * lines * OUTSIDE), whole)
-        block = code.range(begin, end, lanes * lines, unroll=Unroll.NEVER)
-        sums.enter()
-        left = code.minimum(code.subtract(end, block.index), lanes * lines)
-        line = code.loop(left, step=lanes, unroll=Unroll.NEVER)
-        first = code.value(code.add(block.index, line.index))
-        for source in sources if self.ahead else ():
-            for k in range(0, lanes * bytes_, LINE):
-                prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
-        lane = code.loop(lanes, unroll=Unroll.VECTORS)
-        add(first, code.value(lane.index))
-        lane.close()
-        line.close()
-        sums.leave()
-        block.close()
+        with code.range(begin, end, lanes * lines, unroll=Unroll.NEVER) as block:
+            sums.enter()
+            left = code.minimum(code.subtract(end, block), lanes * lines)
+            with code.loop(left, step=lanes, unroll=Unroll.NEVER) as line:
+                first = code.value(code.add(block, line))
+                for source in sources if self.ahead else ():
+                    for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
+                        prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
+                with code.loop(lanes, unroll=Unroll.VECTORS) as i:
+                    add(first, code.value(i))
+            sums.leave()
         if group is not None:
             sums.leave()
             group.close()
-        rest = code.range(0, code.subtract(count, whole))
-        add(whole, code.value(rest.index))
-        rest.close()
+        with code.range(0, code.subtract(count, whole)) as rest:
+            add(whole, code.value(rest))
         place = 0
         for total in sums.of_columns(self.width):
             code.b.store(total, code.b.gep(result, [I64(place)], source_etype=real.type), align=bytes_)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ...hlo.opcodes import Op
@@ -32,8 +33,8 @@ from ..reductions.reduce import Reducer, Reduction
 from ..reductions.sum_run import Made, SumRun, is_run, made_of
 from .row_graph import PASSED, Role, RowGraph, row_graph
 
-STAGED_BYTES = 1 << 18
-"""Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
+STAGED_BYTES = Processor().second_cache_bytes // 4
+"""Bytes of stack for values of a row that several walks need: with the operands, half of the second cache."""
 
 
 def find_rows(view: View, leaves: Sequence[Leaf]) -> RowGraph:

@@ -199,17 +199,16 @@ class Columns:
         Where the last ones are fewer, the piece overlaps that before.
         """
         code = self.code
-        loop = code.loop(length, step=SIDE, unroll=Unroll.DONE)
-        first = loop.index if length % SIDE == 0 else code.minimum(loop.index, length - SIDE)
-        held = [range(k, self.lanes, SIDE) for k in range(SIDE)]
-        yield (
-            first,
-            [
-                [address(code, Pointer(rows), self.dtype, code.add(first, row * length)) for row in group]
-                for group in held
-            ],
-        )
-        loop.close()
+        with code.loop(length, step=SIDE, unroll=Unroll.DONE) as i:
+            first = i if length % SIDE == 0 else code.minimum(i, length - SIDE)
+            held = [range(k, self.lanes, SIDE) for k in range(SIDE)]
+            yield (
+                first,
+                [
+                    [address(code, Pointer(rows), self.dtype, code.add(first, row * length)) for row in group]
+                    for group in held
+                ],
+            )
 
     def _load(self, place: ir.Value) -> ir.Value:
         b, narrow = self.code.b, self.dtype is not DType.F32
@@ -266,21 +265,20 @@ class AbreastRows(RowElemental):
         made = {leaf: Columns.new(code, leaf.shape.dtype, self.lanes, self.length) for leaf in self.full}
         each = 1 if steps is None else count // steps.partition.extent
         begin, end = (0, count) if steps is None else (code.multiply(x, each) for x in (steps.begin, steps.end))
-        block = code.between(begin, end, self.lanes, unroll=Unroll.NEVER)
-        self.first, left = block.index, code.subtract(end, block.index)
-        rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)
-        targets = self._open(rest, left)
-        for step in self.walks:
-            self._walk(step, made)
-        with self._lane() as lane:
-            self._recall_rows(lane)
-            values = [leaf.value(self, self.place(leaf.instruction, leaf.shape)) for leaf in self.numbers]
-            for leaf, value in zip(self.numbers, values, strict=True):
-                store(code, Pointer(targets[leaf]), leaf.shape.dtype, lane, value)
-        for leaf, columns in made.items():
-            columns.put(targets[leaf], self.length)
-        self._close(rest, left, targets)
-        block.close()
+        with code.between(begin, end, self.lanes, unroll=Unroll.NEVER) as block:
+            self.first, left = block, code.subtract(end, block)
+            rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)
+            targets = self._open(rest, left)
+            for step in self.walks:
+                self._walk(step, made)
+            with self._lane() as lane:
+                self._recall_rows(lane)
+                values = [leaf.value(self, self.place(leaf.instruction, leaf.shape)) for leaf in self.numbers]
+                for leaf, value in zip(self.numbers, values, strict=True):
+                    store(code, Pointer(targets[leaf]), leaf.shape.dtype, lane, value)
+            for leaf, columns in made.items():
+                columns.put(targets[leaf], self.length)
+            self._close(rest, left, targets)
 
     # Memory of a block -----------------------------------------------------------------------------------------------
 
@@ -320,12 +318,10 @@ class AbreastRows(RowElemental):
         """Copy what is left of the results to their place."""
         if rest is None:
             return
-        branch = self.code.branch(rest)
-        for leaf, place in targets.items():
-            array = leaf.pointer(self).value, leaf.shape.dtype, self.rows.roles[leaf.instruction]
-            self._copy(self._place_of(*array), place, array, left)
-        branch.otherwise()
-        branch.join((), ())
+        with self.code.when(rest):
+            for leaf, place in targets.items():
+                array = leaf.pointer(self).value, leaf.shape.dtype, self.rows.roles[leaf.instruction]
+                self._copy(self._place_of(*array), place, array, left)
 
     def _width(self, role: Role) -> int:
         return self.length if role is Role.FULL else 1
@@ -337,30 +333,27 @@ class AbreastRows(RowElemental):
         """Zeros, for lanes without a row."""
         _, dtype, role = array
         type_ = ir.IntType(8 * dtype.bytes)
-        loop = self.code.loop(self.lanes * self._width(role), unroll=Unroll.NEVER)
-        place = self.code.b.gep(target, [self.code.value(loop.index)], inbounds=True, source_etype=type_)
-        self.code.b.store(type_(0), place, align=dtype.bytes)
-        loop.close()
+        with self.code.loop(self.lanes * self._width(role), unroll=Unroll.NEVER) as i:
+            place = self.code.b.gep(target, [self.code.value(i)], inbounds=True, source_etype=type_)
+            self.code.b.store(type_(0), place, align=dtype.bytes)
 
     def _copy(self, target: ir.Value, source: ir.Value, array: tuple[ir.Value, DType, Role], left: IndexValue) -> None:
         _, dtype, role = array
         type_ = ir.IntType(8 * dtype.bytes)
-        loop = self.code.loop(self.code.multiply(left, self._width(role)), unroll=Unroll.NEVER)
-        b = self.code.b
-        at = [self.code.value(loop.index)]
-        value = b.load(b.gep(source, at, inbounds=True, source_etype=type_), typ=type_, align=dtype.bytes)
-        b.store(value, b.gep(target, at, inbounds=True, source_etype=type_), align=dtype.bytes)
-        loop.close()
+        with self.code.loop(self.code.multiply(left, self._width(role)), unroll=Unroll.NEVER) as i:
+            b = self.code.b
+            at = [self.code.value(i)]
+            value = b.load(b.gep(source, at, inbounds=True, source_etype=type_), typ=type_, align=dtype.bytes)
+            b.store(value, b.gep(target, at, inbounds=True, source_etype=type_), align=dtype.bytes)
 
     # Walks -----------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _lane(self) -> Iterator[IndexValue]:
         """A loop over the block's rows, of which LLVM makes one vector."""
-        loop = self.code.loop(self.lanes, unroll=Unroll.VECTORS)
-        self.row = self.code.add(self.first, loop.index)
-        yield loop.index
-        loop.close()
+        with self.code.loop(self.lanes, unroll=Unroll.VECTORS) as i:
+            self.row = self.code.add(self.first, i)
+            yield i
 
     def _walk(self, step: Walk, made: dict[Leaf, Columns]) -> None:
         code = self.code
@@ -378,18 +371,17 @@ class AbreastRows(RowElemental):
                 sums.append([StackArray(code, value, self.lanes) for value in opened])
                 for array, value in zip(sums[-1], opened, strict=True):
                     array.write(lane, value)
-        column = code.loop(self.length, unroll=Unroll.NEVER)
-        self.set_column([column.index])
-        with self._lane() as lane:
-            at = code.add(code.multiply(column.index, self.lanes), lane)
-            self._recall(step, lane, at)
-            for reducer, arrays in zip(reducers, sums, strict=True):
-                values = [self.value(o, self.place(o)) for o in reducer.operands]
-                results = reducer.combine([array.read(lane) for array in arrays], values)
-                for array, value in zip(arrays, results, strict=True):
-                    array.write(lane, value)
-            self._keep(step, at, made)
-        column.close()
+        with code.loop(self.length, unroll=Unroll.NEVER) as column:
+            self.set_column([column])
+            with self._lane() as lane:
+                at = code.add(code.multiply(column, self.lanes), lane)
+                self._recall(step, lane, at)
+                for reducer, arrays in zip(reducers, sums, strict=True):
+                    values = [self.value(o, self.place(o)) for o in reducer.operands]
+                    results = reducer.combine([array.read(lane) for array in arrays], values)
+                    for array, value in zip(arrays, results, strict=True):
+                        array.write(lane, value)
+                self._keep(step, at, made)
         self.totals += zip(reducers, sums, strict=True)
 
     def _recall_rows(self, lane: IndexValue) -> None:

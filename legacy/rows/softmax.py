@@ -21,7 +21,7 @@ from ..core.view import View
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD, streams_of
 from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
-from ..loops.memory import LINE, Pointer, address, prefetch
+from ..loops.memory import Pointer, address, prefetch
 from ..loops.ranges import Steps
 from ..numerics.functions import library
 from ..numerics.real import Real
@@ -81,28 +81,28 @@ class Softmax:
             value = code.b.load(place(first, at), typ=FLOAT, align=4)
             return real.mul(value, factor[0]) if factor else value
 
-        row = code.loop(rows, unroll=Unroll.NEVER)
-        first, target = (place(memory, code.b.mul(code.value(row.index), length)) for memory in (source, result))
-        least = real_constant(FLOAT, -math.inf)
-        column = code.loop(length, carried=open_chains(code, least), unroll=Unroll.TWICE)
-        chains = combine_chains(code, Op.MAXIMUM, [flatten(x)[0] for x in column.carried], element(first, column.index))
-        most = close_chains(code, [flatten(x)[0] for x in column.close(chains)])
+        with code.loop(rows, unroll=Unroll.NEVER) as row:
+            first, target = (place(memory, code.b.mul(code.value(row), length)) for memory in (source, result))
+            least = real_constant(FLOAT, -math.inf)
+            column = code.loop(length, carried=open_chains(code, least), unroll=Unroll.TWICE)
+            chains = combine_chains(
+                code, Op.MAXIMUM, [flatten(x)[0] for x in column.carried], element(first, column.index)
+            )
+            most = close_chains(code, [flatten(x)[0] for x in column.close(chains)])
 
-        def term(at: IndexValue) -> ir.Value:
-            y = real.sub(element(first, at), most)
-            power = library("exp")(real, y)
-            code.b.store(y if self.log else power, place(held, at), align=4)
-            return power
+            def term(at: IndexValue) -> ir.Value:
+                y = real.sub(element(first, at), most)
+                power = library("exp")(real, y)
+                code.b.store(y if self.log else power, place(held, at), align=4)
+                return power
 
-        total = self._sum(code, first, length, term)
-        if self.log:
-            total = library("log")(real, total)
-        column = code.loop(length)
-        value = code.b.load(place(held, column.index), typ=FLOAT, align=4)
-        made = real.sub(value, total) if self.log else real.div(value, total)
-        code.b.store(made, place(target, column.index), align=4)
-        column.close()
-        row.close()
+            total = self._sum(code, first, length, term)
+            if self.log:
+                total = library("log")(real, total)
+            with code.loop(length) as i:
+                value = code.b.load(place(held, i), typ=FLOAT, align=4)
+                made = real.sub(value, total) if self.log else real.div(value, total)
+                code.b.store(made, place(target, i), align=4)
         code.b.ret_void()
 
     def _sum(self, code: Code, first: ir.Value, length: ir.Value, term: Callable[[IndexValue], ir.Value]) -> ir.Value:
@@ -116,23 +116,19 @@ class Softmax:
 
         whole = length if self.even else code.subtract(length, code.remainder(length, LANES))
         sums.start()
-        block = code.range(0, whole, LANES * LINES, unroll=Unroll.NEVER)
-        sums.enter()
-        left = code.minimum(code.subtract(whole, block.index), LANES * LINES)
-        line = code.loop(left, step=LANES, unroll=Unroll.NEVER)
-        start = code.add(block.index, line.index)
-        for k in range(0, LANES * 4, LINE) if self.ahead else ():
-            prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
-        lane = code.loop(LANES, unroll=Unroll.VECTORS)
-        add(start, lane.index)
-        lane.close()
-        line.close()
-        sums.leave()
-        block.close()
+        with code.range(0, whole, LANES * LINES, unroll=Unroll.NEVER) as block:
+            sums.enter()
+            left = code.minimum(code.subtract(whole, block), LANES * LINES)
+            with code.loop(left, step=LANES, unroll=Unroll.NEVER) as line:
+                start = code.add(block, line)
+                for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
+                    prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
+                with code.loop(LANES, unroll=Unroll.VECTORS) as i:
+                    add(start, i)
+            sums.leave()
         if not self.even:
-            rest = code.range(0, code.subtract(length, whole))
-            add(whole, rest.index)
-            rest.close()
+            with code.range(0, code.subtract(length, whole)) as rest:
+                add(whole, rest)
         return flatten(sums.totals()[0])[0]
 
 
