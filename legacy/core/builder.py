@@ -462,10 +462,14 @@ class Code:
             total = self.add(total, term)
         return total
 
-    def split(self, index: IndexValue, dims: Sequence[int], order: Sequence[int]) -> tuple[IndexValue, ...]:
-        """The position along each dimension for a flat index. order: dimensions from the fastest to the slowest."""
+    def split(
+        self, index: IndexValue, dims: Sequence[int], order: Sequence[int] | None = None
+    ) -> tuple[IndexValue, ...]:
+        """The position along each dimension for a flat index. order: dimensions from the fastest, the last one if not
+        given, to the slowest.
+        """
         parts: list[IndexValue] = [0] * len(dims)
-        live = [d for d in order if dims[d] != 1]
+        live = [d for d in (reversed(range(len(dims))) if order is None else order) if dims[d] != 1]
         for d in live:
             parts[d] = index if d == live[-1] else self.remainder(index, dims[d])
             index = self.divide(index, dims[d])

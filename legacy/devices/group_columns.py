@@ -17,6 +17,7 @@ from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import IndexValue, Loop, Once, Range
 from ..core.registers import I64, Register
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..reductions.reduce import Reducer, Reduction, reduced_order
@@ -73,7 +74,7 @@ class ColumnTile:
     def emit(self, finish: Callable[[Index], None]) -> None:
         """Emit `finish(index)` for each element of the results, with the reductions' values bound there."""
         e, code, columns, group = self.e, self.code, self.columns, self.group
-        opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in self.reducers]
+        opened = [r.widened([e.number(init) for init in r.inits]) for r in self.reducers]
         begin = [begin_with(r, values[0]) for r, values in zip(self.reducers, opened, strict=True)]
         shared = [SharedArray(group, part, columns.tile * group.shape.down) for part in begin]
         for array, parts in zip(shared, self._parts(begin), strict=True):
@@ -109,7 +110,7 @@ class ColumnTile:
         """
         code, columns = self.code, self.columns
         counts, positions = columns.counts, list[IndexValue]([0] * len(columns.source))
-        *outer, number = code.split(self.group.step, counts, _fastest_first(counts))
+        *outer, number = code.split(self.group.step, counts)
         for d, place in zip(columns.outer, outer, strict=True):
             positions[d] = place
         width, nominal = columns.source[columns.fastest], code.multiply(number, columns.tile)
@@ -140,7 +141,7 @@ class ColumnTile:
         else:
             loop = code.range(0, self._rows_of(count, most), carried=carried)
         row = code.add(start, loop.index)
-        for d, place in zip(columns.rows, code.split(row, sizes, _fastest_first(sizes)), strict=True):
+        for d, place in zip(columns.rows, code.split(row, sizes), strict=True):
             positions[d] = place
         found: list[Register] = []
         remaining = iter(loop.carried)
@@ -165,10 +166,6 @@ class ColumnTile:
         return count
 
 
-def _fastest_first(sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(reversed(range(len(sizes))))
-
-
 @form(
     "groups/columns",
     lambda e, results, given, group: ColumnTile(e, given, group).emit(finishes(e, results)),
@@ -180,7 +177,7 @@ def columns(task: Task) -> Fit:
     assert shape is not None
     first = instructions[0]
     source = first.operands[0].shape
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    fastest = live_dimensions(source)[0]
     width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
     least = MINIMUM_ROWS_OF_ITEM * shape.down
     at_least(width, shape.across, "columns")

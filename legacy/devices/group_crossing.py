@@ -17,9 +17,9 @@ from ..core.builder import IndexValue
 from ..core.registers import I64
 from ..loops.access import Access
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Fit, Task, Unfit, at_least, form, needs
+from ..loops.form import Fit, Task, at_least, form, known, needs
 from ..loops.leaf import is_whole
-from ..loops.loops import tile_of
+from ..loops.tiles import tile_of
 from ..movement.update import is_update
 from ..reductions.results import finishes, products_of_all
 from .group import ALIGNMENT_BYTES, Group, SharedArray
@@ -94,7 +94,7 @@ class SquareKernel:
         """
         code, group, squares = self.code, self.group, self.squares
         counts = squares.counts
-        *outer, first, second = code.split(group.step, counts, tuple(reversed(range(len(counts)))))
+        *outer, first, second = code.split(group.step, counts)
         positions: list[IndexValue] = [0] * squares.shape.rank
         for d, place in zip(squares.outer, outer, strict=True):
             positions[d] = place
@@ -124,11 +124,9 @@ def squares(task: Task) -> Fit:
     for root in roots:
         own = is_update(root) or (is_whole(root) and root not in view.leaves)
         needs(not own, f"{root.name} is written by loops of its own")
-    shape, side, found = roots[0].shape, group.across * group.columns, tile_of(view, roots, roots[0].shape)
-    if found is None:
-        raise Unfit("nothing large is read across")
+    shape, side = roots[0].shape, group.across * group.columns
+    across, fast, crossings = known(tile_of(view, roots, shape), "nothing large is read across")
     needs(side % group.across == side % group.down == 0, f"squares of {side} are not for all items")
-    across, fast, crossings = found
     for d in (across, fast):
         at_least(shape.dims[d], group.across, "elements of a side")
     leaves = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}

@@ -104,9 +104,7 @@ def emit_group_rows(e: Elemental, results: Results, given: Rows, group: Group) -
         group.barrier()  # others may still read what is overwritten
         at.at_row()
     with at.code.when(at.code.b.icmp_unsigned("==", group.across, group.across.type(0))):
-        values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
-        for leaf, value in zip(numbers, values, strict=True):
-            leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
+        at.write(numbers)
 
 
 def _taken(rows: RowGraph, lanes: int) -> int:
@@ -117,7 +115,7 @@ def _taken(rows: RowGraph, lanes: int) -> int:
 def _emit_walk(e: GroupRows, walk: Walk) -> None:
     """A loop over an item's elements of the row, then the trees of its reductions."""
     reducers = [Reducer(e, reduce, apart=False) for reduce in walk.reduces]
-    opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
+    opened = [r.widened([e.number(init) for init in r.inits]) for r in reducers]
     begin = [begin_with(r, values[0]) for r, values in zip(reducers, opened, strict=True)]
     loop = e.open_lanes(begin)
     accumulators = regrouped(loop.carried, [[value] for value in begin])
@@ -141,11 +139,8 @@ class GroupRows(RowElemental):
         """Be at the group's row, by the number that is known since the last barrier; reductions have their results."""
         code, group = self.code, self.group
         first = code.multiply(group.step, self.together)
-        self.row, order = (
-            code.value(code.add(first, group.down if self.together > 1 else 0)),
-            list(reversed(range(len(self.outer)))),
-        )
-        self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
+        self.row = code.value(code.add(first, group.down if self.together > 1 else 0))
+        self.row_positions = [self.row] if self.flat else list(code.split(self.row, self.outer))
         for instruction, value in self.results.items():
             self.bind(instruction, self.place(instruction), value)
 
@@ -161,8 +156,7 @@ class GroupRows(RowElemental):
         else:
             loop = code.range(across, length, lanes, carried=carried)
             self.column = loop.index
-        order = list(reversed(range(len(self.inner))))
-        self.column_positions = [self.column] if self.flat else list(code.split(self.column, self.inner, order))
+        self.column_positions = [self.column] if self.flat else list(code.split(self.column, self.inner))
         return loop
 
     def row_array(self, like: Register) -> SharedArray:

@@ -13,7 +13,7 @@ from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ..core.builder import Code, Unroll
-from ..core.registers import I32
+from ..core.registers import shuffled
 from ..core.view import View
 from .access import crossings_of, live_dimensions
 from .elemental import Elemental
@@ -74,10 +74,10 @@ class Channels:
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         result, shape = leaf.pointer(e), leaf.shape
         code, size = e.code, shape.dtype.component.bytes
-        element, inside = ir.IntType(8 * shape.dtype.bytes), () if steps is None else steps.dimensions
+        element = ir.IntType(8 * shape.dtype.bytes)
         vector = ir.VectorType(element, self.lanes)
         order = [d for d, _ in self.outer]
-        with loops_over(code, steps, inside, shape.dims, order, Unroll.NEVER) as positions:
+        with loops_over(code, steps, shape.dims, order, Unroll.NEVER) as positions:
             places = [positions[d] for d in order]
             source = code.weighted_sum(places, [stride for _, stride in self.outer])
             target = code.weighted_sum(places, [shape.strides[d] for d in order])
@@ -100,5 +100,5 @@ class Channels:
         for k, more in enumerate(loaded[1:], 1):
             before = [at if k == 1 else lane for lane, (_, at) in enumerate(places)]
             mask = [lanes + at if number == k else before[lane] for lane, (number, at) in enumerate(places)]
-            chosen = code.b.shuffle_vector(chosen, more, ir.Constant(ir.VectorType(I32, lanes), mask))
+            chosen = shuffled(code.b, chosen, mask, more)
         return chosen

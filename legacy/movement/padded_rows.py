@@ -12,8 +12,8 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import IndexValue, Unroll
-from ..core.registers import I32, poison
+from ..core.builder import Unroll
+from ..core.registers import I32, shuffled
 from ..core.stack import alloca
 from ..core.view import View
 from ..loops.access import fastest_dimension, live_dimensions
@@ -21,7 +21,7 @@ from ..loops.elemental import Elemental
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 
 MAXIMUM_LENGTH = 16
 """Elements of a row of the result: of as many vectors, at most, a loop has code."""
@@ -84,10 +84,7 @@ class PaddedRows:
         lanes = self.lanes
         fillers = self._fillers(e, dtype, element)
         source, target = e.leaves[self.operand].value, leaf.pointer(e).value
-        each = 0 if steps is None else self.rows // steps.partition.extent
-        begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-        end: IndexValue = self.rows if steps is None else code.multiply(steps.end, each)
-
+        begin, end = bounds(code, steps, self.rows)
         together = lanes // math.gcd(self.after, lanes)
         choices = [self._choice(v * lanes, lanes) for v in range(together * self.after // lanes)]
         needed = 1 + max(n for _, mask in choices for n in mask if n < lanes)
@@ -97,16 +94,14 @@ class PaddedRows:
         stop = code.minimum(code.subtract(end, together - 1), last + 1)
         loop = code.range(begin, stop, together, carried=[code.value(begin)], unroll=Unroll.DONE)
         b, vector = code.b, ir.VectorType(element, loaded)
-        widened = ir.Constant(ir.VectorType(I32, lanes), [n % loaded for n in range(lanes)])
-        pattern = ir.Constant(ir.VectorType(I32, lanes), [n % self.each for n in range(lanes)])
-        filled = b.shuffle_vector(fillers, poison(fillers.type), pattern)
+        filled = shuffled(b, fillers, [n % self.each for n in range(lanes)])
         read, write = (code.multiply(loop.index, n) for n in (self.before, self.after))
         for v, (first, mask) in enumerate(choices):
             here = b.gep(source, [code.value(code.add(read, first))], inbounds=True, source_etype=element)
             there = b.gep(target, [code.value(code.add(write, v * lanes))], inbounds=True, source_etype=element)
             row = b.load(here, typ=vector, align=dtype.component.bytes)
-            row = row if loaded == lanes else b.shuffle_vector(row, poison(vector), widened)
-            chosen = b.shuffle_vector(row, filled, ir.Constant(ir.VectorType(I32, lanes), mask))
+            row = row if loaded == lanes else shuffled(b, row, [n % loaded for n in range(lanes)])
+            chosen = shuffled(b, row, mask, filled)
             b.store(chosen, there, align=dtype.component.bytes)
         (rest,) = loop.close([code.value(code.add(loop.index, together))])
         assert isinstance(rest, ir.Value)
@@ -127,7 +122,7 @@ class PaddedRows:
     def _fillers(self, e: Elemental, dtype: DType, element: ir.Type) -> ir.Value:
         """The lanes of the padding value."""
         space = Pointer(alloca(e.code, element, self.each))
-        store(e.code, space, dtype, 0, e.value(self.filler, e.scalar(self.filler.shape)))
+        store(e.code, space, dtype, 0, e.number(self.filler))
         return e.code.b.load(space.value, typ=ir.VectorType(element, self.each), align=dtype.bytes)
 
     def _choice(self, start: int, lanes: int) -> tuple[int, list[int]]:

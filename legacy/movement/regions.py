@@ -24,8 +24,10 @@ from ..core.view import View
 from ..loops.access import Access, Place, at_root, operands_of, values_of
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
-from ..loops.loops import NARROW, Body, tile_of, writes
+from ..loops.nest import NARROW, Body, writes
 from ..loops.ranges import Steps, in_order
+from ..loops.ranges import numbered as numbered_by
+from ..loops.tiles import tile_of
 from ..numerics.elementwise import EMIT
 from .moved_rows import MovedRows
 
@@ -245,7 +247,7 @@ def _over_rows(
     loops: list[Loop | Once | Range] = []
     unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
     fast = shape.minor_to_major[0]
-    inside = () if steps is None else steps.dimensions
+    inside = numbered_by(steps)
 
     def open_loop(d: int, bounds: tuple[int, int]) -> Loop | Once | Range:
         if steps is None or d not in inside:

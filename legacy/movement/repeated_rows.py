@@ -12,7 +12,7 @@ from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import Code, IndexValue, Loop, Once, Unroll
+from ..core.builder import Code, IndexValue, Unroll
 from ..core.graph import walk
 from ..core.registers import memory_type
 from ..core.stack import alloca
@@ -22,7 +22,7 @@ from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, is_splat, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds, loops_over
 from ..numerics.elementwise import EMIT
 from ..numerics.narrow import NARROW
 from .padded_rows import in_whole_rows
@@ -91,9 +91,7 @@ class RepeatedRows:
             _copy(code, block, code.subtract(again.index, period), block, again.index, part)
             again.close()
 
-        each = 0 if steps is None else self.count // steps.partition.extent
-        begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-        end: IndexValue = self.count if steps is None else code.multiply(steps.end, each)
+        begin, end = bounds(code, steps, self.count)
         stop = code.subtract(end, self.together - 1)
         rows = code.range(begin, stop, self.together, carried=[code.value(begin)], unroll=Unroll.NEVER)
         lanes = code.view.processor.line_bytes // dtype.component.bytes
@@ -111,15 +109,9 @@ class RepeatedRows:
     def _fill(self, e: Elemental, leaf: Leaf, block: Pointer) -> None:
         """Compute the elements of a period, whose other positions are 0, into the block."""
         code, shape = e.code, leaf.shape
-        positions: list[IndexValue] = [0] * shape.rank
-        loops: list[Loop | Once] = []
-        for d in self.dimensions:
-            loops.append(code.loop(shape.dims[d]))
-            positions[d] = loops[-1].index
-        value = leaf.value(e, Index.at(code, shape, positions))
-        store(code, block, shape.dtype, code.weighted_sum(positions, shape.strides), value)
-        for loop in reversed(loops):
-            loop.close()
+        with loops_over(code, None, shape.dims, self.dimensions) as positions:
+            value = leaf.value(e, Index.at(code, shape, positions))
+            store(code, block, shape.dtype, code.weighted_sum(positions, shape.strides), value)
 
 
 def _copy(code: Code, source: Pointer, here: IndexValue, target: Pointer, there: IndexValue, type_: ir.Type) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from llvmlite import ir
 
 from ...codegen.field.element import active
 from ...hlo.dtypes import DType
 from ..core.builder import Code
-from ..core.registers import BOOL, DOUBLE
+from ..core.registers import BOOL, DOUBLE, V
 from . import integer_constants
-
-V: TypeAlias = ir.Value
 
 
 def negate(code: Code, dtype: DType, x: V) -> V:

@@ -19,8 +19,7 @@ from ..core.view import View
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Results, Unfit, needs
 from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.ranges import Steps, column_blocks
+from ..loops.ranges import Steps, column_blocks, parts
 from ..numerics.convert import convert
 from ..reductions.columns import BLOCK, row_passes
 from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
@@ -189,7 +188,7 @@ class Columns:
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         """Loops over places and blocks of columns: (place, the first column, the number of columns)."""
-        yield from column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+        yield from column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         code = self.code

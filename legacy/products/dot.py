@@ -5,6 +5,7 @@ fastest in memory. Sums of floats may be reassociated, narrow floats are summed 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -16,12 +17,14 @@ from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.registers import Register, flatten, real_constant, register_type
 from ..core.view import View
-from ..loops.elemental import Elemental, ElementRule, Index, Reads
+from ..loops.access import fastest_dimension
+from ..loops.elemental import Elemental, ElementRule, Index, ReadAll, Reads
 from ..loops.fetch import streams_of
-from ..loops.form import Fit, Results, Task, Unfit, form
+from ..loops.form import Fit, Results, Task, form, known
 from ..loops.leaf import write_all
-from ..loops.loops import NARROW as NARROW_BYTES
+from ..loops.linear import source_of
 from ..loops.memory import address
+from ..loops.nest import NARROW as NARROW_BYTES
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import complex_math
 from ..numerics.convert import convert
@@ -30,7 +33,7 @@ from ..numerics.typed import real_of
 from ..reductions.columns import ROWS, row_passes
 from ..reductions.long_sums import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from ..reductions.reduce import reassociation
-from ..reductions.sum_run import SumRun, Term, is_run, source_of
+from ..reductions.sum_run import SumRun, Term, is_run
 from .dot_dims import DotDims
 
 RUN = 8
@@ -108,7 +111,7 @@ def multiply_add(
 
 def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, dims = e.code, DotDims.of(instruction)
-    lhs, rhs = instruction.operands[:2]
+    lhs = instruction.operands[0]
     dtype = accumulator_dtype(instruction)
     total = first_sum(instruction)
     sizes = [lhs.shape.dims[d] for d in dims.lhs_contracting]
@@ -123,15 +126,20 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     for k in contracting_order(lhs.shape, dims):
         loops.append(code.loop(sizes[k], carried=[total], unroll=way.unroll))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
-    left, right = dims.operand_positions(index.multi, inner)
-    a = yield lhs, Index.at(code, lhs.shape, left)
-    b = yield rhs, Index.at(code, rhs.shape, right)
-    total = multiply_add(
-        code, dtype, total, convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
-    )
+    a, b = yield from _factors(e, instruction, index, inner)
+    total = multiply_add(code, dtype, total, a, b)
     for loop in reversed(loops):
         total = loop.close([total])[0]
     return rounded(code, dtype, instruction.shape.dtype, total)
+
+
+def _factors(e: Elemental, instruction: Instruction, index: Index, inner: Sequence[IndexValue]) -> ReadAll:
+    """The factors of a product of an element, converted. inner: its place along the contracting dimensions."""
+    code, dtype, operands = e.code, accumulator_dtype(instruction), instruction.operands[:2]
+    values = []
+    for operand, place in zip(operands, DotDims.of(instruction).operand_positions(index.multi, inner), strict=True):
+        values.append((yield operand, Index.at(code, operand.shape, place)))
+    return [convert(code, o.shape.dtype, dtype, value) for o, value in zip(operands, values, strict=True)]
 
 
 def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
@@ -150,18 +158,15 @@ def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
 def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     """One element as a sum of partial sums."""
     code, dims = e.code, DotDims.of(instruction)
-    lhs, rhs = instruction.operands[:2]
+    lhs = instruction.operands[0]
     dtype, order = accumulator_dtype(instruction), contracting_order(lhs.shape, dims)
     inner: list[IndexValue] = [0] * len(order)
     sums = PartialSums(code, [first_sum(instruction)], [lhs.shape.dims[dims.lhs_contracting[k]] for k in order])
     for (total,) in sums.steps():
         for k, position in zip(order, sums.positions, strict=True):
             inner[k] = position
-        left, right = dims.operand_positions(index.multi, inner)
-        a = yield lhs, Index.at(code, lhs.shape, left)
-        b = yield rhs, Index.at(code, rhs.shape, right)
-        factors = convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
-        sums.put([multiply_add(code, dtype, total, *factors, in_order=True)])
+        a, b = yield from _factors(e, instruction, index, inner)
+        sums.put([multiply_add(code, dtype, total, a, b, in_order=True)])
     return rounded(code, dtype, instruction.shape.dtype, sums.totals()[0])
 
 
@@ -232,16 +237,17 @@ def column_dimension(instruction: Instruction) -> int | None:
     if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
         return None
     for of_rhs, shape in ((True, rhs), (False, lhs)):
-        fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+        fastest = fastest_dimension(shape)
         found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
         if found is not None and instruction.shape.dims[found] >= MINIMUM_COLUMNS:
             return found
     if not instruction.shape.dtype.is_complex:
         return None
-    shapes = (instruction.shape, lhs, rhs)
-    found, *places = [next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1) for shape in shapes]
-    batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
-    return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
+    found, *places = map(fastest_dimension, (instruction.shape, lhs, rhs))
+    batched = [None if d is None else dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)]
+    if found is None or batched != [found, found] or instruction.shape.dims[found] < MINIMUM_COLUMNS:
+        return None
+    return found
 
 
 def columns_of(view: View, instruction: Instruction) -> int:
@@ -271,8 +277,7 @@ def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: St
     dtype = accumulator_dtype(instruction)
     sums = PartialArrays(code, [first_sum(instruction)], min(most, result.dims[column]))
     order = [d for d in reversed(result.minor_to_major) if d != column]
-    inside = () if steps is None else steps.dimensions
-    for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
+    for positions, start, block in column_blocks(code, steps, result.dims, order, column, most):
         sums.start(block)
         _accumulate(e, instruction, sums, given, positions, start, block)
         with code.loop(block) as i:
@@ -317,9 +322,8 @@ def _accumulate(
 def columns(task: Task) -> Fit:
     """Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack."""
     view, root = task.view, task.product(Op.DOT)
-    column, most = column_dimension(root), columns_of(view, root)
-    if column is None:
-        raise Unfit(f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result")
+    reason = f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result"
+    column, most = known(column_dimension(root), reason), columns_of(view, root)
     in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
     lhs, rhs = (o.shape for o in root.operands[:2])
     far = 3 * view.processor.last_cache_bytes // 4

@@ -5,7 +5,7 @@ vectors of both, several rows at once (dot_narrow_micro.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
 
@@ -18,15 +18,14 @@ from ..core.builder import IndexValue, Once, Unroll
 from ..core.registers import I64, memory_type
 from ..core.stack import alloca
 from ..core.view import View
-from ..loops.elemental import Elemental, Index
+from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, form, needs
-from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps, loops_over
+from ..loops.memory import Pointer, address, load
+from ..loops.ranges import Steps, bounds, loops_over, pieces
 from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_tile import FLOATS, Narrow, PackColumns, height_of, pitch_of
+from .dot_operands import give
 from .dot_pairs import PARTS
 from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, sides_of
 
@@ -152,17 +151,12 @@ def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, step
     """Emit a dot into the buffer of the result, or all that follows it for each element."""
     code, (instruction,), wide = e.code, results.products, problem.wide
     result = results.first.pointer(e)
-    finish = None if results.ends else lambda index: write_all(e, results.leaves, index)
     dtype, around = problem.dtype, steps if problem.each is None else None
-    inside = () if around is None else around.dimensions
-    begin: IndexValue = 0
-    end: IndexValue = wide.size
-    if steps is not None and problem.each is not None:
-        begin, end = code.multiply(steps.begin, problem.each), code.multiply(steps.end, problem.each)
+    begin, end = bounds(code, None if problem.each is None else steps, wide.size)
     packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, problem.lanes) * problem.columns))
     sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * problem.columns)) if problem.banded else None
     sizes = instruction.shape.dims[: len(wide.loops)]
-    with loops_over(code, around, inside, sizes, range(len(sizes)), Unroll.NEVER) as batch:
+    with loops_over(code, around, sizes, range(len(sizes)), Unroll.NEVER) as batch:
         place = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
         loops = _Rows(e, instruction, problem, packed, batch, place)
         loops.pack()
@@ -172,7 +166,7 @@ def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, step
         count = count if one else code.minimum(count, BAND_ROWS)
         loops.multiply(bands.index, count, sums or result)
         if sums is not None:
-            loops.give(bands.index, count, sums, result, finish)
+            loops.give(bands.index, count, sums, results)
         bands.close()
 
 
@@ -191,9 +185,7 @@ class _Rows:
 
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
         """Loops over the blocks of the depth: (the first element or part, their number)."""
-        for first, end, count in parts(self.problem.length, self.problem.block):
-            with self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER) as i:
-                yield i, count
+        return pieces(self.e.code, self.problem.length, self.problem.block)
 
     def pack(self) -> None:
         """Pack the columns, block by block."""
@@ -228,10 +220,8 @@ class _Rows:
             adds, distance = code.b.zext(later, I64), wide.free_stride * p.parts
             narrow.call(code, rows, self._packed(first), target, count, depth, distance, distances, adds)
 
-    def give(
-        self, top: IndexValue, count: IndexValue, sums: Pointer, result: Pointer, finish: Callable[[Index], None] | None
-    ) -> None:
-        """Round the sums of `count` rows from `top` on, and store them, or call `finish` for each."""
+    def give(self, top: IndexValue, count: IndexValue, sums: Pointer, results: Results) -> None:
+        """Round the sums of `count` rows from `top` on, and give them on."""
         e, code, p, shape = self.e, self.e.code, self.problem, self.instruction.shape
         dtype = accumulator_dtype(self.instruction)
         with code.range(0, count, unroll=Unroll.NEVER) as r, code.loop(p.few.size, unroll=Unroll.NEVER) as column:
@@ -240,17 +230,8 @@ class _Rows:
             row = code.add(top, r)
             inside = code.add(code.multiply(row, p.row), code.multiply(column, p.column))
             linear = code.add(self.place, inside)
-            if finish is None:
-                store(code, result, shape.dtype, linear, value)
-            else:
-                places = [*self.batch]
-                pairs = [(row, p.wide), (column, p.few)]
-                for part, side in reversed(pairs) if p.swapped != p.exchanged else pairs:
-                    dims = [side.operand.shape.dims[d] for d in side.free]
-                    places += code.split(part, dims, list(reversed(range(len(dims)))))
-                index = Index(code, shape.dims, shape.minor_to_major, tuple(places), linear)
-                e.bind(self.instruction, index, value)
-                finish(index)
+            places = [(row, p.wide), (column, p.few)]
+            give(e, results, self.batch, places[::-1] if p.swapped != p.exchanged else places, linear, value)
 
 
 @form(

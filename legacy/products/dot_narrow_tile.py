@@ -13,7 +13,7 @@ from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import I32, I64, POINTER, memory_type, poison, splat
+from ..core.registers import I32, I64, POINTER, memory_type, poison, shuffled, splat
 from ..core.stack import ALIGNMENT
 from ..loops.memory import Pointer, load, prefetch, store
 from ..numerics.convert import convert
@@ -62,11 +62,7 @@ class PackColumns:
         call(code.b, self, [source, target, *map(I64, (*sizes, row, along))])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, POINTER, *[I64] * 4], [True, False])
-        for parameter in function.args[:2]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        return declared(module, self.name, [POINTER, POINTER, *[I64] * 4], [True, False], (0, 1), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -165,11 +161,8 @@ class Narrow:
         call(code.b, self, [source, packed, target, *numbers])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER] * 3 + [I64] * (5 + self.rows), [True, True, False])
-        for parameter in function.args[:3]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        types = [POINTER] * 3 + [I64] * (5 + self.rows)
+        return declared(module, self.name, types, [True, True, False], (0, 1, 2), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         _Body(self, module).emit()
@@ -263,22 +256,20 @@ class _Body:
                 lanes = x.type.count * (2 if len(vectors) > 1 else 1)
                 parts = [range(p, p + half) for p in range(0, lanes, width)]
                 low = [k for part in parts for k in part]
-                masks = [ir.Constant(ir.VectorType(I32, len(low)), [k + s for k in low]) for s in (0, half)]
-                joined.append(b.fadd(*(b.shuffle_vector(x, y, mask) for mask in masks)))
+                joined.append(b.fadd(*(shuffled(b, x, [k + s for k in low], y) for s in (0, half))))
             vectors, width = joined, half
         while len(vectors) > 1:  # more sums than lanes
-            both = ir.Constant(ir.VectorType(I32, 2 * vectors[0].type.count), list(range(2 * vectors[0].type.count)))
+            both = range(2 * vectors[0].type.count)
             pairs = [(x, [*vectors, poison(x.type)][i + 1]) for i, x in enumerate(vectors)][::2]
-            vectors = [b.shuffle_vector(x, y, both) for x, y in pairs]
+            vectors = [shuffled(b, x, both, y) for x, y in pairs]
         return vectors[0]
 
     def _store(self, sums: ir.Value, top: ir.Value, height: int) -> None:
         """Store the sums, or add them."""
         b, n = self.code.b, self.narrow
         count = height * n.columns
-        mask = ir.Constant(ir.VectorType(I32, count), list(range(count)))
         if n.dense and count > 1:
-            whole = sums if sums.type.count == count else b.shuffle_vector(sums, poison(sums.type), mask)
+            whole = sums if sums.type.count == count else shuffled(b, sums, range(count))
             parts = [(self._at(self.target, self.type, b.mul(top, I64(n.columns))), whole)]
         else:
             parts = []

@@ -4,21 +4,26 @@ dtype is not that of the sums. What large products read and write is fetched int
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass, replace
 from ..core.builder import Code, IndexValue, Unroll
-from ..core.registers import I64, memory_type
+from ..core.registers import I64, Register, memory_type
 from ..core.stack import alloca
-from ..loops.loops import parts
+from ..loops.elemental import Elemental, Index
+from ..loops.form import Results
+from ..loops.leaf import write_all
 from ..loops.memory import Pointer, address, load, prefetch, store
+from ..loops.ranges import parts
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_micro import Ahead
 from .dot_pack import ROWS_AHEAD, STRIP, Pack
 from .dot_pairs import part_of, put, put_left
-from .dot_problem import Problem
+from .dot_problem import Problem, Side
 from .dot_words import element, first_sums, word
 
 PLACES_AHEAD = 64
@@ -55,6 +60,29 @@ class Matrix:
     def at(self, code: Code, dtype: DType, row: IndexValue, column: IndexValue) -> ir.Value:
         """The address of an element."""
         return address(code, self.pointer, dtype, self.offset(code, row, column))
+
+
+def give(
+    e: Elemental,
+    results: Results,
+    batch: Sequence[IndexValue],
+    places: Sequence[tuple[IndexValue, Side]],
+    linear: IndexValue,
+    value: Register,
+) -> None:
+    """Store an element of the product, or compute all that follows it. places: its positions along the sides, in the
+    order of the result's dimensions; linear: its place in memory.
+    """
+    (instruction,), shape = results.products, results.products[0].shape
+    if results.ends:
+        store(e.code, results.first.pointer(e), shape.dtype, linear, value)
+        return
+    positions = [*batch]
+    for place, side in places:
+        positions += e.code.split(place, [side.operand.shape.dims[d] for d in side.free])
+    index = Index(e.code, shape.dims, shape.minor_to_major, tuple(positions), linear)
+    e.bind(instruction, index, value)
+    write_all(e, results.leaves, index)
 
 
 @dataclass(frozen=True, slots=True)

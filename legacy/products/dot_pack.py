@@ -8,10 +8,8 @@ from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import I64, POINTER, memory_type
-from ..core.stack import ALIGNMENT
+from ..core.registers import I64, POINTER, memory_type, transposed
 from ..loops.memory import Pointer, address, load, prefetch, store
-from ..loops.transposed import transposed
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_pairs import PARTS, put, put_row
@@ -79,11 +77,7 @@ class Pack:
         call(code.b, self, [source, target, I64(rows), I64(row), I64(column)])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False])
-        for parameter in function.args[:2]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        return declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False], (0, 1), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -137,7 +131,7 @@ class _Body:
                 if pack.fetches:
                     prefetch(code, self.source, pack.source, self._offset(ahead, column))
                 vectors.append(self._vector(first, column))
-            for n, vector in enumerate(transposed(code, vectors)):
+            for n, vector in enumerate(transposed(code.b, vectors)):
                 place = code.add(code.multiply(code.add(first, n), pack.columns), i)
                 at = address(code, self.target, pack.target, place)
                 code.b.store(vector, at, align=lanes * pack.target.bytes)

@@ -20,7 +20,7 @@ from ...hlo.shapes import Shape
 from ...planning.partition import Partition
 from ..core.registers import memory_type
 from ..core.view import View
-from ..loops.form import Unfit, at_least, needs
+from ..loops.form import Unfit, at_least, known, needs
 from ..numerics.narrow import NARROW
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
@@ -252,9 +252,7 @@ def sides_of(instruction: Instruction) -> Sides:
     """
     most = max(1, len(DotDims.of(instruction).lhs_free))
     found = next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
-    if found is None:
-        raise Unfit("dimensions of one role have no common stride, or no neighbours in the result are adjacent")
-    return found
+    return known(found, "dimensions of one role have no common stride, or no neighbours in the result are adjacent")
 
 
 def _sides_of(instruction: Instruction, looped: int) -> Sides | None:

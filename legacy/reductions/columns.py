@@ -16,6 +16,7 @@ from ..core.builder import IndexValue, Unroll, over_columns
 from ..core.registers import Register
 from ..core.stack import StackArray
 from ..core.view import View
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
@@ -77,7 +78,7 @@ class ColumnReducer(Reducer):
         best = self.reduction.is_float_extremum
         self.by_key = best and self.dtypes[0] is DType.F16  # half of the bytes of f32, and no conversion
         self.in_pairs = has_pairs(self.reduction)
-        self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
+        self.initial = self.open([e.number(init) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 
@@ -176,7 +177,7 @@ def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: St
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
     reducers = ColumnReducers(e, results.products, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
-    loops = column_blocks(code, steps, blocks.inside, source.dims, order, fastest, COLUMNS, blocks.around)
+    loops = column_blocks(code, steps, source.dims, order, fastest, COLUMNS, blocks.around, blocks.inside)
     for positions, start, block in loops:
         reducers.fill(block)
         _accumulate(e, reducers, positions, blocks, start, block)
@@ -201,12 +202,7 @@ def _accumulate(
     code, first, fastest = e.code, reducers.all[0], blocks.fastest
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
-    # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
-    # reorder what rows give, vectors of rows, with gathers.
-    whole = not all(reducer.in_parts for reducer in reducers.all)
-    unroll = _over_many(blocks, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
-    if unroll is Unroll.VECTORS and _are_gathered(code.view, first.instruction, block):
-        unroll = over_columns(block)
+    unroll = _unroll_of(e.view, reducers, blocks, block)
     ahead = (
         streams_of(e.view, [o for r in reducers.all for o in r.operands], source)
         if block < source.dims[fastest]
@@ -234,6 +230,19 @@ def _accumulate(
                     at = code.add(line, code.add(column, start))
                     positions[fastest] = code.add(block_start, at)
                     _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
+
+
+def _unroll_of(view: View, reducers: ColumnReducers, blocks: Blocks, block: int) -> Unroll:
+    """The mode of a loop over columns that adds up.
+
+    LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
+    reorder what rows give, vectors of rows, with gathers.
+    """
+    if block > UNROLLABLE:
+        return _over_many(blocks, block)
+    whole = not all(reducer.in_parts for reducer in reducers.all)
+    gathered = _are_gathered(view, reducers.all[0].instruction, block)
+    return Unroll.VECTORS if whole and not gathered else over_columns(block)
 
 
 def _combine(
@@ -329,7 +338,7 @@ def columns(task: Task) -> Fit:
     view, first, products = task.view, task.product(Op.REDUCE), task.results.products
     source = first.operands[0].shape
     kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    fastest = live_dimensions(source)[0]
     count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
     around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
     few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL

@@ -15,8 +15,8 @@ from ..core.helper import call, declared
 from ..core.registers import I64, POINTER, memory_type, real_constant
 from ..core.stack import StackArray, alloca
 from ..core.view import View
-from ..loops.along import stored_of
 from ..loops.fetch import AHEAD
+from ..loops.linear import source_of
 from ..loops.memory import Pointer, prefetch
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
 
@@ -47,10 +47,7 @@ class Run:
         return code.b.load(result, typ=type_, align=self.dtype.bytes)
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, I64, POINTER], [True, False])
-        for parameter in (function.args[0], function.args[2]):
-            parameter.add_attribute("noalias")
-        return function
+        return declared(module, self.name, [POINTER, I64, POINTER], [True, False], (0, 2))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -82,10 +79,10 @@ class Run:
         code.b.ret_void()
 
 
-def source_of(view: View, operand: Instruction, count: int) -> Instruction | None:
+def source_of_run(view: View, operand: Instruction, count: int) -> Instruction | None:
     """What is in memory and has the elements of an operand at the same offsets, if the function computes an extremum
     of `count` neighbours of it.
     """
     if count < LEAST or view.by_element or operand.shape.dtype not in (DType.F32, DType.F64):
         return None
-    return stored_of(view, operand)
+    return source_of(operand, view.leaves)

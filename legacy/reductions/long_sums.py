@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll, over_columns
-from ..core.registers import I32, Register, flatten, poison, real_constant, splat, unflatten
+from ..core.registers import I32, Register, flatten, real_constant, shuffled, splat, unflatten
 from ..core.stack import alloca
 
 TERMS = 32
@@ -275,6 +275,28 @@ class PartialSums(PartialArrays):
         """Set the accumulators of the current element."""
         self.write(self.lane, values)
 
+    def add_lines(
+        self,
+        begin: IndexValue,
+        end: IndexValue,
+        lines: int,
+        add: Callable[[IndexValue, IndexValue], None],
+        fetch: Callable[[IndexValue], None],
+    ) -> None:
+        """Call add(start of a line, lane) in loops over whole lines, of which so many have partial sums of their own.
+        fetch: called for each line before.
+        """
+        code, width = self.code, self.width
+        with code.range(begin, end, width * lines, unroll=Unroll.NEVER) as block:
+            self.enter()
+            left = code.minimum(code.subtract(end, block), width * lines)
+            with code.loop(left, step=width, unroll=Unroll.NEVER) as line:
+                start = code.add(block, line)
+                fetch(start)
+                with code.loop(width, unroll=Unroll.VECTORS) as lane:
+                    add(start, lane)
+            self.leave()
+
     def totals(self) -> list[Register]:
         """The sums over all elements, after `steps`."""
         found = [self._tree(type_, space, 1)[0] for type_, space in zip(self.types, self.levels[0], strict=True)]
@@ -304,9 +326,7 @@ class PartialSums(PartialArrays):
         b = self.code.b
         if lanes == 1:
             return b.fadd(b.extract_element(vector, I32(0)), b.extract_element(vector, I32(1)))
-        blank = poison(vector.type)
-        masks = [ir.Constant(ir.VectorType(I32, lanes), list(range(s, s + lanes))) for s in (0, lanes)]
-        return b.fadd(*(b.shuffle_vector(vector, blank, mask) for mask in masks))
+        return b.fadd(*(shuffled(b, vector, range(first, first + lanes)) for first in (0, lanes)))
 
 
 def _padded(width: int) -> int:

@@ -31,9 +31,7 @@ def axes_of(instruction: Instruction) -> list[Axis]:
 def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, axes = e.code, axes_of(instruction)
     many = len(instruction.operands) // 2
-    values: list[Register] = []
-    for init in instruction.operands[many:]:
-        values.append((yield init, e.scalar(init.shape)))
+    values = yield from e.read(instruction.operands[many:])
     if all(axis.window and axis.size for axis in axes):
         loops, places = [], []
         for axis, position in zip(axes, index.multi, strict=True):
@@ -143,20 +141,19 @@ class _Runner:
 
     def emit(self, steps: Steps | None) -> None:
         code, many, dims, outer = self.code, len(self.results), self.shape.dims, self.given.outer
-        inits = [self.e.value(init, self.e.scalar(init.shape)) for init in self.instruction.operands[many:]]
+        inits = [self.e.number(init) for init in self.instruction.operands[many:]]
         inits = [self.widened(v) for v in inits]
-        inside = () if steps is None else steps.dimensions
         if self.column is None:
             if self.given.together:
-                for positions, start, width in column_blocks(code, steps, inside, dims, outer[:-1], outer[-1], ROWS):
+                for positions, start, width in column_blocks(code, steps, dims, outer[:-1], outer[-1], ROWS):
                     self.positions = positions
                     self.along(inits, [(outer[-1], code.add(start, k)) for k in range(width)])
                 return
-            with loops_over(code, steps, inside, dims, outer) as positions:
+            with loops_over(code, steps, dims, outer) as positions:
                 self.positions = positions
                 self.along(inits, [(self.run.dimension, 0)])
             return
-        for positions, start, width in column_blocks(code, steps, inside, dims, outer, self.column, BLOCK):
+        for positions, start, width in column_blocks(code, steps, dims, outer, self.column, BLOCK):
             self.positions = positions
             self.block(inits, start, width)
 

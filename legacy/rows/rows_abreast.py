@@ -19,14 +19,14 @@ from ...hlo.opclasses import EXPENSIVE
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
-from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type
+from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type, shuffled
 from ..core.stack import StackArray, alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
-from ..loops.form import Fit, Results, Task, Unfit, at_least, between, form, needs
+from ..loops.form import Fit, Results, Task, at_least, between, form, known, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 from ..numerics.narrow import NARROW
 from ..reductions.reduce import Reducer, Reduction
 from .row_graph import Role, RowGraph
@@ -94,11 +94,10 @@ def is_single(results: Results) -> bool:
 def _single_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """LLVM makes scalars of it if a row fills no vector of 16, or if each step rounds and waits for one."""
     reduction, length, count = Reduction.of(view, results.root, apart=False), rows.grid.length, rows.grid.count
-    if reduction.simple is None:
-        raise Unfit("the region is no single operation")
+    simple = known(reduction.simple, "the region is no single operation")
     at_least(length, MINIMUM_REDUCED_LENGTH, "elements that are only reduced of a row")
     at_least(count, MINIMUM_REDUCED_ROWS, "rows that are only reduced")
-    if reduction.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
+    if simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
         needs(length < FULL_LENGTH, f"rows of {length} elements fill vectors of {FULL_LENGTH}")
     else:
         needs(reduction.dtype in NARROW and not reduction.in_single, "no step of the reduction rounds")
@@ -188,7 +187,7 @@ class Columns:
             for value, group in zip(_turned(b, columns), places, strict=True):
                 bits = value if self.dtype is DType.F32 else b.trunc(value, ir.VectorType(I16, self.lanes))
                 for q, place in enumerate(group):
-                    part = _shuffled(b, bits, bits, range(SIDE * q, SIDE * q + SIDE))
+                    part = shuffled(b, bits, range(SIDE * q, SIDE * q + SIDE), bits)
                     b.store(part, place, align=self.dtype.bytes)
 
     def _column(self, first: IndexValue, k: int) -> ir.Value:
@@ -215,15 +214,11 @@ class Columns:
         return b.load(place, typ=ir.VectorType(I16 if narrow else FLOAT, SIDE), align=self.dtype.bytes)
 
 
-def _shuffled(b: ir.IRBuilder, x: ir.Value, y: ir.Value, lanes: Sequence[int]) -> ir.Value:
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
-
-
 def _joined(b: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
     """One vector of several, of 32 bits an element."""
     while len(parts) > 1:
         lanes = range(2 * parts[0].type.count)
-        parts = [_shuffled(b, x, y, lanes) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+        parts = [shuffled(b, x, lanes, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     (whole,) = parts
     return b.zext(whole, ir.VectorType(I32, whole.type.count)) if whole.type.element == I16 else whole
 
@@ -235,7 +230,7 @@ def _turned(b: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value]:
     def mixed(x: ir.Value, y: ir.Value, places: Sequence[int]) -> ir.Value:
         """In each 128 bits, the elements at these places of both."""
         lanes = [q + p % SIDE + count * (p // SIDE) for q in range(0, count, SIDE) for p in places]
-        return _shuffled(b, x, y, lanes)
+        return shuffled(b, x, lanes, y)
 
     first, second = ([mixed(rows[k], rows[k + 1], places) for places in (_LOW, _HIGH)] for k in (0, 2))
     return [mixed(x, y, places) for x, y in zip(first, second, strict=True) for places in _PAIRS]
@@ -263,8 +258,7 @@ class AbreastRows(RowElemental):
     def emit(self, steps: Steps | None) -> None:
         code, count = self.code, self.rows.grid.count
         made = {leaf: Columns.new(code, leaf.shape.dtype, self.lanes, self.length) for leaf in self.full}
-        each = 1 if steps is None else count // steps.partition.extent
-        begin, end = (0, count) if steps is None else (code.multiply(x, each) for x in (steps.begin, steps.end))
+        begin, end = bounds(code, steps, count)
         with code.between(begin, end, self.lanes, unroll=Unroll.NEVER) as block:
             self.first, left = block, code.subtract(end, block)
             rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)
@@ -367,7 +361,7 @@ class AbreastRows(RowElemental):
                     self.of_rows[number] = StackArray(code, value, self.lanes)
                     self.of_rows[number].write(lane, value)
             for reducer in reducers:
-                opened = reducer.open([self.value(init, self.scalar(init.shape)) for init in reducer.inits])
+                opened = reducer.open([self.number(init) for init in reducer.inits])
                 sums.append([StackArray(code, value, self.lanes) for value in opened])
                 for array, value in zip(sums[-1], opened, strict=True):
                     array.write(lane, value)

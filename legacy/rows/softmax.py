@@ -20,9 +20,9 @@ from ..core.stack import alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD, streams_of
-from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
+from ..loops.form import Fit, Results, Task, between, form, known, needs
 from ..loops.memory import Pointer, address, prefetch
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 from ..numerics.functions import library
 from ..numerics.real import Real
 from ..reductions.extremum import close_chains, combine_chains, open_chains
@@ -60,8 +60,9 @@ class Softmax:
 
     def declare(self, module: ir.Module) -> ir.Function:
         types = [POINTER, POINTER, POINTER, I64, I64, *[FLOAT] * self.scaled]
-        function = declared(module, self.name, types, [True, False, False])
-        function.args[2].add_attribute("noalias")  # the result may be in the operand's place
+        function = declared(
+            module, self.name, types, [True, False, False], (2,)
+        )  # the result may be in the operand's place
         for number in function.args[3:5]:
             set.add(number.attributes, f"range(i64 1, {1 << 32})")
         return function
@@ -114,18 +115,13 @@ class Softmax:
             (before,) = sums.read(lane)
             sums.write(lane, [code.b.fadd(before, term(code.add(start, lane)))])
 
+        def fetch(start: IndexValue) -> None:
+            for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
+                prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
+
         whole = length if self.even else code.subtract(length, code.remainder(length, LANES))
         sums.start()
-        with code.range(0, whole, LANES * LINES, unroll=Unroll.NEVER) as block:
-            sums.enter()
-            left = code.minimum(code.subtract(whole, block), LANES * LINES)
-            with code.loop(left, step=LANES, unroll=Unroll.NEVER) as line:
-                start = code.add(block, line)
-                for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
-                    prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
-                with code.loop(LANES, unroll=Unroll.VECTORS) as i:
-                    add(start, i)
-            sums.leave()
+        sums.add_lines(0, whole, LINES, add, fetch)
         if not self.even:
             with code.range(0, code.subtract(length, whole)) as rest:
                 add(whole, rest)
@@ -144,10 +140,8 @@ class SoftmaxRows:
 
 def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Steps | None) -> None:
     code, rows, factor, helper, length = e.code, given.rows, given.factor, given.helper, given.rows.grid.length
-    numbers: list[Register] = [] if factor is None else [e.value(factor, e.scalar(factor.shape))]
-    each = rows.grid.count if steps is None else rows.grid.count // steps.partition.extent
-    begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-    count: IndexValue = rows.grid.count if steps is None else code.subtract(code.multiply(steps.end, each), begin)
+    numbers: list[Register] = [] if factor is None else [e.number(factor)]
+    begin, end = bounds(code, steps, rows.grid.count)
     offset = code.b.mul(code.value(begin), I64(length))
     places = [
         address(code, pointer, DType.F32, offset) for pointer in (e.leaves[given.source], results.first.pointer(e))
@@ -159,7 +153,7 @@ def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Step
         [
             *places,
             held,
-            code.value(count),
+            code.value(code.subtract(end, begin)),
             I64(length // EVEN if helper.even else length),
             *(flatten(x)[0] for x in numbers),
         ],
@@ -213,10 +207,7 @@ def softmax(task: Task) -> Fit:
     needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
     between(length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
     needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
-    found = _softmax_of(view, results.root, rows)
-    if found is None:
-        raise Unfit("no softmax or log-softmax")
-    source, factor, log = found
+    source, factor, log = known(_softmax_of(view, results.root, rows), "no softmax or log-softmax")
     helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
     given = SoftmaxRows(rows, source, factor, helper)
     return Fit(given, in_whole_rows(rows, task), tuple(rows.sources), shares=True, light=True)

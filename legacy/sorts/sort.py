@@ -19,8 +19,8 @@ from ...hlo.shapes import Shape
 from ...planning.allocation import POOL_ALIGNMENT
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import BOOL, I8, I64, POINTER, Register
-from ..core.scratch import Scratch
+from ..core.registers import BOOL, I8, I64, POINTER, Register, chosen
+from ..core.stack import Scratch
 from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.form import Results
 from ..loops.memory import address
@@ -47,9 +47,8 @@ def emit_sort(
     """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension, memory = instruction.dimensions[0], _memory(e, instruction, way)
-    inside = () if steps is None else steps.dimensions
     order = [d for d in reversed(shape.minor_to_major) if d != dimension]
-    with loops_over(code, steps, inside, shape.dims, order) as positions:
+    with loops_over(code, steps, shape.dims, order) as positions:
         targets = []
         for result in results:
             shape = result.shape
@@ -250,7 +249,7 @@ class _Sorter:
             neighbours = [row.read(code, before) for row in rows]
             moved = self.less(values, neighbours)
             for row, neighbour, value in zip(rows, neighbours, values, strict=True):
-                row.write(code, place, choose(code, moved, neighbour, value))
+                row.write(code, place, chosen(code.b, moved, neighbour, value))
             place, _ = going.close([code.b.select(moved, before, place), moved])
             assert isinstance(place, ir.Value)
             for row, value in zip(rows, values, strict=True):
@@ -302,7 +301,7 @@ class _Sorter:
         less = self.less(rights, lefts)
         take = b.and_(right_there, b.or_(b.not_(left_there), less))
         for row, kept, taken_ in zip(target, lefts, rights, strict=True):
-            row.write(code, place, choose(code, take, taken_, kept))
+            row.write(code, place, chosen(code.b, take, taken_, kept))
         taken = b.zext(take, I64)
         right = b.add(right, taken, flags=("nsw",))
         left = b.add(left, b.sub(I64(1), taken, flags=("nsw",)), flags=("nsw",))
@@ -349,14 +348,6 @@ class _Few:
             for row, target in zip(sorted_, rows, strict=False):
                 target.write(code, i, row.read(code, i))
         code.b.ret_void()
-
-
-def choose(code: Code, condition: ir.Value, yes: Register, no: Register) -> Register:
-    """A select on each part of a value."""
-    if isinstance(yes, tuple):
-        assert isinstance(no, tuple)
-        return tuple(choose(code, condition, y, n) for y, n in zip(yes, no, strict=True))
-    return code.b.select(condition, yes, no)
 
 
 def sort(e: Elemental, instruction: Instruction, index: Index) -> Reads:

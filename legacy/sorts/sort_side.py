@@ -20,9 +20,9 @@ from ...planning.partition import Partition
 from ..core.builder import IndexValue, Unroll
 from ..core.registers import I8, I64, Register
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Results, Unfit, at_least, needs
+from ..loops.form import Results, at_least, known, needs
 from ..loops.memory import Pointer, load, store
-from ..loops.ranges import Steps, loops_over
+from ..loops.ranges import Steps, loops_over, numbered, pieces
 from .sort_network import pair_table
 from .sort_order import KeyOrder
 from .sort_rows import Target
@@ -86,9 +86,7 @@ def tile_of(instruction: Instruction, order: KeyOrder, room: int, processor: Pro
     rows = math.prod(shapes[0].dims) // length
     at_least(rows, MINIMUM_ROWS, "rows")
     found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, processor)
-    if found is None:
-        raise Unfit(f"{room} bytes of scratch memory hold no row")
-    return found
+    return known(found, f"{room} bytes of scratch memory hold no row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,31 +127,26 @@ class SideBySide:
         self.places = [b.gep(base, [I64(o)], inbounds=True, source_etype=I8) for o in self.tile.offsets]
 
     def emit(self, steps: Steps | None) -> None:
-        inside, column = () if steps is None else steps.dimensions, self.column
+        inside, column = numbered(steps), self.column
         minor_first = [d for d in self.results[0].shape.minor_to_major if d != self.dimension]
         if steps is not None and self.by_steps:
             self._emit_steps(steps, [d for d in reversed(minor_first) if d not in inside])
             return
         others = [d for d in reversed(minor_first) if d != column]
-        with loops_over(self.code, steps, inside, self.dims, others) as positions:
+        with loops_over(self.code, steps, self.dims, others) as positions:
             rows = 1 if column is None else self.dims[column]
-            whole = rows - rows % self.tile.lanes
-            for start, end in ((0, whole), (whole, rows)):
-                if start != end:
-                    count = min(end - start, self.tile.lanes)
-                    with self.code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER) as i:
-                        first, lanes = i, () if column is None else (column,)
-                        self._sort(positions, lanes, first, count)
+            for first, count in pieces(self.code, rows, self.tile.lanes):
+                self._sort(positions, () if column is None else (column,), first, count)
 
     def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
         """Rows of neighbouring steps lie side by side."""
         code, lanes, inside = self.code, self.tile.lanes, steps.dimensions
         rows = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
-        with rows as row, loops_over(code, None, (), self.dims, others) as positions:
+        with rows as row, loops_over(code, None, self.dims, others) as positions:
             self._sort(positions, inside, row, lanes)
         count = code.remainder(code.subtract(steps.end, steps.begin), lanes)
         rest = code.b.icmp_unsigned("!=", code.value(count), I64(0))
-        with code.when(rest), loops_over(code, None, (), self.dims, others) as positions:
+        with code.when(rest), loops_over(code, None, self.dims, others) as positions:
             self._sort(positions, inside, code.subtract(steps.end, count), count)
 
     def _sort(self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue) -> None:
@@ -170,7 +163,7 @@ class SideBySide:
     ) -> list[IndexValue]:
         """The position of an element: the one at `at` of row number `row` along `side`."""
         place, sizes = list(positions), [self.dims[d] for d in side]
-        for d, position in zip(side, self.code.split(row, sizes, list(reversed(range(len(sizes))))), strict=True):
+        for d, position in zip(side, self.code.split(row, sizes), strict=True):
             place[d] = position
         place[self.dimension] = at
         return place

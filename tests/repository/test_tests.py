@@ -38,6 +38,7 @@ MAY_SKIP = {
     "evaluator/test_processors.py": "a processor for whose extensions NumPy has loops",
     "support/cpp.py": "g++, and jaxlib for its header (./testbed setup --xla)",
     "ffi/test_third_party.py": "klujax, jax-finufft and celerite2 (./testbed setup --handlers)",
+    "pjrt/test_api.py": "a package registry with the wheel xla-cpu-pjrt; or TESTBED_PJRT_HEADER names its header",
     "support/corpus.py": "the shared corpora: TESTBED_CORPUS names them",
     "mlir_emitters/test_math.py": "a CPU with vectors of 256 bits",
     "mlir_emitters/test_complex_dot.py": "a CPU with vectors of 256 bits",
