@@ -449,6 +449,20 @@ ENTRY e {
 """
 
 
+def test_constants_keep_the_signs_of_zeros_and_nan() -> None:
+    """A constant of the plan, not of a kernel: sorts by the total order tell them apart."""
+    order = "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+    order += " ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }\n"
+    text = module(
+        "p = f32[2] parameter(0)\n c = f32[6] constant({nan, -nan, 0, -0, -nan, inf})\n"
+        "v = f32[8] concatenate(p, c), dimensions={0}\n"
+        "ROOT s = f32[8] sort(v), dimensions={0}, is_stable=true, to_apply=less",
+        order,
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and row.draws == 3, row
+
+
 def test_a_sum_of_nothing_is_its_start() -> None:
     text = module(
         "p = f32[3,0,5] parameter(0)\n z = f32[] parameter(1)\n r = f32[3,0] reduce(p, z), dimensions={2}, to_apply=add\n"
