@@ -6,6 +6,7 @@ RULES. What computes is here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -228,7 +229,7 @@ def _reduce(instruction: Instruction, operands: Sequence[Array], context: Contex
         return region.reduce(instruction, operands, context)
     (x,), init, dims = crop(operands[:1]), operands[1], instruction.dimensions
     kept = [d for d in range(x.ndim) if d not in dims]
-    rows = x.transpose(*dims, *kept).reshape(-1, *(x.shape[d] for d in kept))
+    rows = x.transpose(*dims, *kept).reshape(math.prod(x.shape[d] for d in dims), *(x.shape[d] for d in kept))
     while len(rows) > 1:
         half = len(rows) // 2
         joined = context.vectorise(called, [rows[:half], rows[half : 2 * half]])

@@ -201,11 +201,17 @@ def _parameters(request: KernelRequest, module: Module, operands: Sequence[np.nd
 def compared(results: dict[str, list[np.ndarray]], elements: Elements) -> tuple[tuple[str, ...], str] | None:
     """(Who differs, a sentence); None if all are equal. NaN is equal to NaN, and -0 to 0."""
     names = list(results)
+    if len({len(arrays) for arrays in results.values()}) > 1:
+        counts = ", ".join(f"{len(arrays)} of {name}" for name, arrays in results.items())
+        return tuple(names), f"the numbers of results differ: {counts}"
     for leaf, arrays in enumerate(zip(*results.values(), strict=True)):
         words = [residues(x, elements) for x in arrays]
+        if len({w.shape for w in words}) > 1:
+            shapes = ", ".join(f"{list(x.shape)} of {name}" for name, x in zip(names, arrays, strict=True))
+            return tuple(names), f"result {leaf} has different shapes: {shapes}"
         for a in range(len(names)):
             for b in range(a + 1, len(names)):
-                if words[a].shape != words[b].shape or (words[a] != words[b]).any():
+                if (words[a] != words[b]).any():
                     return _sentence(names, words, leaf)
     return None
 

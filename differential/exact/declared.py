@@ -9,11 +9,14 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why elements differ. ORDERED: on draws whose twist keeps integers in order they must be equal."""
+    """Why elements differ. ORDERED: on draws whose twist keeps integers in order they must be equal. COMPLEX: real
+    numbers must be equal.
+    """
 
     SQUARED = "a square is not negative"
     ROUNDED = "a folded constant is rounded"
-    NAMED = "an identity of powers, a function that is known by its name only"
+    NAMED = "an identity of a function that is known by its name only"
+    COMPLEX = "an identity of a function of complex numbers that is known by its name only"
     ORDERED = "the order of integers as floats"
 
 
@@ -22,10 +25,19 @@ EACH = ""
 
 DECLARED: dict[tuple[str, str], Reason] = {
     ("algebra", "abs_of_what_is_not_negative"): Reason.SQUARED,
+    ("algebra", "abs_of_negated"): Reason.COMPLEX,
+    ("algebra", "divide_minus_one"): Reason.COMPLEX,
+    ("algebra", "divide_one"): Reason.COMPLEX,
+    ("algebra", "divide_power_of_two"): Reason.COMPLEX,
+    ("algebra", "idempotent"): Reason.COMPLEX,
+    ("algebra", "multiply_negated"): Reason.COMPLEX,
+    ("algebra", "negated_factor"): Reason.COMPLEX,
     ("algebra", "power_half"): Reason.NAMED,
     ("algebra", "power_small"): Reason.NAMED,
     ("algebra", "power_complex"): Reason.NAMED,
     ("algebra", "power_zero_or_one"): Reason.NAMED,
+    ("algebra", "rounded_integer"): Reason.NAMED,
+    ("algebra", "rounded_twice"): Reason.NAMED,
     ("counted-compares", EACH): Reason.ORDERED,
     ("fold-constants", EACH): Reason.ROUNDED,
 }

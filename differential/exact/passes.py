@@ -157,7 +157,8 @@ class Passes:
                 low, high = (middle, high) if equal else (low, middle)
             old, new = step.limited(low) if low else step.before, step.limited(high)
             rule = rule_of(step.before, high) if step.name == "algebra" else ""
-            change = Change(step.name, rule, high, _reason(step.name, rule, draw), "", _difference(old, new))
+            lines = _difference(old, new)
+            change = Change(step.name, rule, high, _reason(step.name, rule, draw, lines), "", lines)
             found.append(self._judged(change, number, old, new))
             if found[-1].is_fault:
                 break
@@ -188,9 +189,13 @@ def _is_declared(step: Step) -> bool:
     return (step.name, EACH) in DECLARED
 
 
-def _reason(step: str, rule: str, draw: Draw) -> Reason | None:
+def _reason(step: str, rule: str, draw: Draw, lines: Sequence[str] = ()) -> Reason | None:
     reason = DECLARED.get((step, rule))
-    return None if reason is Reason.ORDERED and draw.keeps_order else reason
+    excused = {
+        Reason.ORDERED: not draw.keeps_order,
+        Reason.COMPLEX: any("c64[" in line or "c128[" in line for line in lines),
+    }
+    return reason if reason is not None and excused.get(reason, True) else None
 
 
 def _difference(before: Module, after: Module) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ...codegen.errors import CodegenError
 from ...codegen.field.element import constants, emitting
 from ...codegen.options import EmitOptions, Target
 from ...evaluator.elements import Elements
+from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.library.calls import LIBRARY
@@ -57,7 +58,8 @@ class Memory:
 
     def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The results, in order. Raises UnsupportedError."""
-        allocations = self.plan.assignment.allocations
+        allocations, border = self.plan.assignment.allocations, DynamicBorder.of(self.plan.module)
+        inputs = inputs if border is None else border.padded(inputs)
         self.blocks = [aligned(a.size, JUNK[self.stack]) for a in allocations]
         for block, a in zip(self.blocks, allocations, strict=True):
             if a.kind is AllocationKind.PARAMETER:
@@ -72,7 +74,8 @@ class Memory:
         self._steps(self.plan.steps)
         found = {a.number if a.kind is AllocationKind.RESULT else a.result: a for a in allocations}
         kept = [a for n, a in sorted(found.items()) if n >= 0 and a.shape is not None and _is_result(a.kind, a.result)]
-        return [logical(self.blocks[a.index], a.shape) for a in kept if a.shape is not None]
+        results = [logical(self.blocks[a.index], a.shape) for a in kept if a.shape is not None]
+        return results if border is None else border.cut(results)
 
     def _steps(self, steps: Sequence[Step]) -> None:
         for step in steps:

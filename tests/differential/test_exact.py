@@ -12,7 +12,7 @@ from ...differential.exact.corpus import check_files, check_programs, modules_in
 from ...differential.exact.declared import DECLARED, EACH, Reason
 from ...differential.exact.draw import draws, draws_of, float_types, format_of
 from ...differential.exact.integers import Integers
-from ...differential.exact.passes import rule_of
+from ...differential.exact.passes import _reason, rule_of
 from ...differential.exact.program import check_program
 from ...differential.planted.fault import planted
 from ...differential.planted.table import FAULTS
@@ -225,6 +225,26 @@ def test_a_fact_of_real_numbers_is_declared() -> None:
     assert row.reason == "algebra (abs_of_what_is_not_negative) changes it as declared: a square is not negative"
 
 
+IDENTITIES = {
+    "rounded_twice": "p = f32[9] parameter(0)\n a = f32[9] floor(p)\n ROOT r = f32[9] ceil(a)",
+    "power_half": "p = f32[] parameter(0)\n c = f32[] constant(0.5)\n ROOT r = f32[] power(p, c)",
+}
+
+
+@pytest.mark.parametrize(("rule", "body"), IDENTITIES.items(), ids=IDENTITIES)
+def test_identities_of_functions_are_declared(rule: str, body: str) -> None:
+    row = check_program(parse_module(module(body)))
+    assert row.status is Status.EQUAL and row.reason.startswith(f"algebra ({rule}) changes it as declared"), row
+
+
+def test_an_identity_of_complex_numbers_excuses_no_real_ones() -> None:
+    draw = next(iter(draws_of(frozenset({DType.F32}))))
+    reasons = [
+        _reason("algebra", "abs_of_negated", draw, (f"- r = {t}[9] abs(a)",)) for t in ("f32", "c64", "c128", "bf16")
+    ]
+    assert [r is Reason.COMPLEX for r in reasons] == [False, True, True, False]
+
+
 def test_a_module_of_large_arrays_is_not_evaluated() -> None:
     text = module(
         "c = f32[] constant(1)\n b = f32[320,999,400] broadcast(c), dimensions={}\n z = f32[] constant(0)\n"
@@ -392,6 +412,10 @@ def test_the_sentence_names_who_differs() -> None:
         assert found is not None and found[0] == (wrong,) and "1 of 3 elements; result 0 at [1]" in found[1]
     found = compared({"legacy": [a], "mlir": [b], "hlo": [c]}, elements)
     assert found is not None and len(found[0]) == 3 and "all three differ" in found[1]
+    found = compared({"legacy": [a], "mlir": [a[:2]], "hlo": [a]}, elements)
+    assert found is not None and "result 0 has different shapes: [3] of legacy, [2] of mlir" in found[1]
+    found = compared({"legacy": [a], "mlir": [a, a], "hlo": [a]}, elements)
+    assert found is not None and "the numbers of results differ: 1 of legacy, 2 of mlir" in found[1]
 
 
 @pytest.mark.parametrize("file", sample("op_cases/*.hlo", 12), ids=lambda f: f.stem)
@@ -423,6 +447,39 @@ ENTRY e {
   ROOT w = (f32[2]) while(t), condition=condition, body=body
 }
 """
+
+
+def test_constants_keep_the_signs_of_zeros_and_nan() -> None:
+    """A constant of the plan, not of a kernel: sorts by the total order tell them apart."""
+    order = "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+    order += " ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }\n"
+    text = module(
+        "p = f32[2] parameter(0)\n c = f32[6] constant({nan, -nan, 0, -0, -nan, inf})\n"
+        "v = f32[8] concatenate(p, c), dimensions={0}\n"
+        "ROOT s = f32[8] sort(v), dimensions={0}, is_stable=true, to_apply=less",
+        order,
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and row.draws == 3, row
+
+
+def test_a_sum_of_nothing_is_its_start() -> None:
+    text = module(
+        "p = f32[3,0,5] parameter(0)\n z = f32[] parameter(1)\n r = f32[3,0] reduce(p, z), dimensions={2}, to_apply=add\n"
+        "s = f32[3,5] reduce(p, z), dimensions={1}, to_apply=add\n ROOT t = (f32[3,0], f32[3,5]) tuple(r, s)",
+        ADD.format("f32"),
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and row.draws == 3, row
+
+
+def test_a_program_of_dynamic_size() -> None:
+    text = module(
+        "p = f32[6] parameter(0)\n n = s32[] parameter(1)\n d = f32[<=6] set-dimension-size(p, n), dimensions={0}\n"
+        "ROOT r = f32[<=6] multiply(d, d)"
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and row.draws == 3, row
 
 
 def test_a_loop_without_end_ends_as_not_run() -> None:
