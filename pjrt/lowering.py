@@ -32,6 +32,7 @@ def register() -> None:
     _register_callbacks()
     _register_targets()
     _register_cache()
+    _register_dlpack()
 
 
 def _register_platform_choices() -> None:
@@ -104,6 +105,32 @@ def _register_cache() -> None:
     before: Callable[[], str] = cache_key.custom_hook
     compilation_cache.is_cache_used = is_cache_used
     cache_key.custom_hook = lambda: f"{before()} {settings().flags}"
+
+
+def _register_dlpack() -> None:
+    """Let arrays be exported: as arrays of JAX's CPU on the same memory, since JAX exports those of platforms that it
+    knows only.
+    """
+    import jax
+    import numpy as np
+    from jax._src import array, dlpack
+
+    export, device_of = dlpack.to_dlpack, array.ArrayImpl.__dlpack_device__
+
+    def is_ours(x: Any) -> bool:
+        return isinstance(x, array.ArrayImpl) and x.platform() == PLATFORM
+
+    def to_dlpack(x: Any, stream: Any = None, src_device: Any = None, **options: Any) -> Any:
+        if is_ours(x):
+            src_device = jax.devices("cpu")[0]
+            x = jax.device_put(np.asarray(x), src_device)
+        return export(x, stream=stream, src_device=src_device, **options)
+
+    def __dlpack_device__(x: Any) -> Any:  # noqa: N807  # it becomes the method of this name
+        return (dlpack.DLDeviceType.kDLCPU, 0) if is_ours(x) else device_of(x)
+
+    dlpack.to_dlpack = to_dlpack
+    array.ArrayImpl.__dlpack_device__ = __dlpack_device__
 
 
 class _Supported:

@@ -263,7 +263,16 @@ def persistent_cache():
 
 def dlpack():
     import jax
+    import jax.numpy as jnp
 
+    x = jnp.arange(6.0).reshape(2, 3)
+    exported = np.from_dlpack(x)
+    assert exported.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert exported.ctypes.data == x.unsafe_buffer_pointer()
+    del x
+    gc.collect()
+    jnp.zeros((2, 3)) + 1
+    assert exported.tolist() == [[0, 1, 2], [3, 4, 5]]
     array = np.arange(4, dtype=np.float32)
     held = sys.getrefcount(array)
     y = jax.dlpack.from_dlpack(array)

@@ -21,6 +21,7 @@ NAMES = (
     *("jax._src.lib:xla_client.register_custom_call_handler", "jax._src.lib:xla_client.custom_call_targets"),
     *("jax._src.lib:xla_client.register_custom_call_target", "jax._src.lib:xla_client.CompileOptions"),
     *("jax._src.cache_key:custom_hook", "jax._src.compilation_cache:is_cache_used"),
+    *("jax._src.dlpack:to_dlpack", "jax._src.array:ArrayImpl.__dlpack_device__"),
     *("jaxlib._jax:mlir.mlir_module_to_xla_computation",),
 )
 
