@@ -57,7 +57,7 @@ elements of several rows.
 """
 
 GATHERED = range(3, 8)
-"""The same of shorter rows of reductions. Of rows of two, elements are parted in vectors."""
+"""As above, for shorter rows of reductions. Elements of rows of two are split into vectors."""
 
 FOLDED, MASKING = 16, 512
 """Elements of a row below which LLVM makes one masked vector of what fills no whole ones; bits of vectors of processors
@@ -86,7 +86,7 @@ LEAST_SIDE = 4
 """Of the blocks that are transposed in registers: smaller ones do not pay off."""
 
 STREAMED = 8 << 20
-"""Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
+"""Minimum bytes of a result for which the lines of its tiles bypass the caches: they would be read only to be lost."""
 
 
 @dataclass(frozen=True, slots=True)

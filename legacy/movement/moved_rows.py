@@ -22,7 +22,7 @@ LARGEST_KEPT = 16 << 20
 """Bytes of a result up to which it is written through the caches."""
 
 MANY = 4 << 20
-"""Bytes of an array from which on reading it, too, takes room in them."""
+"""Minimum bytes of an array for which reading it, too, takes room in them."""
 
 TOGETHER = 4
 """Lines of an iteration."""

@@ -40,8 +40,8 @@ many columns: a shorter piece ends before a processor foresees the next line, an
 """
 
 RUN = 8
-"""Products from which on those of two runs in memory are added up in vectors along them. Without masks, they must be
-whole vectors: what is left over would be a loop, and LLVM does not gather there.
+"""Minimum products of two runs in memory that are added up in vectors along them. Without masks, they must be whole
+vectors: what is left over would be a loop, and LLVM does not gather there.
 """
 
 MINIMUM_COLUMNS = 8

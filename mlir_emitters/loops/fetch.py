@@ -19,7 +19,7 @@ LARGE = 1 << 20  # bytes of an array that is fetched ahead: the second cache's
 FEW = 2  # arrays that are fetched ahead together
 LINE = 64  # bytes
 DISTANCE = 8192  # bytes that a loop along memory is ahead of what it reads
-LONG_RUN = 4 * DISTANCE  # bytes between jumps from which on little is fetched that does not follow
+LONG_RUN = 4 * DISTANCE  # minimum bytes between jumps for which little is fetched that does not follow
 
 
 def streams(operands: Iterable[Buffer], source: Buffer) -> list[Buffer]:

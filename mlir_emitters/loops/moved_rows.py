@@ -15,7 +15,7 @@ from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
 
 LINE = 64  # bytes
-LEAST_RESULT = 16 << 20  # bytes of a result from which on it is not kept in the caches
+LEAST_RESULT = 16 << 20  # minimum bytes of a result for which it is not kept in the caches
 LEAST_SOURCE = 4 << 20  # of a smaller array parts stay in them
 LEAST_LINES = 16  # of a part of a row
 

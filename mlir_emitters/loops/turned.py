@@ -30,7 +30,7 @@ this one, so that hardware does not fetch them in time, nor those that are writt
 """
 
 FETCHED = 8 << 20
-"""Bytes of an array from which on it is fetched: with smaller ones in the last cache, it took 1.1 times as long."""
+"""Minimum bytes of an array for which it is fetched: with smaller ones in the last cache, it took 1.1 times as long."""
 
 
 @dataclass(eq=False, slots=True)

@@ -31,7 +31,7 @@ LINES = 8
 """Lines of a row of the result that follow each other: rows a power of two apart share places of the caches. Of
 non-temporal stores, which leave the caches, it is one, and two of halves.
 """
-STREAMED_BYTES = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
+STREAMED_BYTES = 8 << 20  # minimum bytes of a result for which it is written with non-temporal stores
 OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
 MINIMUM_SIDE, MAXIMUM_SIDE = 8, 16
@@ -48,7 +48,7 @@ lanes then, and 512 bits are a whole line. In rows that are shorter than a lane,
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What goes through registers at once. line: the width of as many as write whole lines, one behind the other."""
+    """What goes through registers at once. line: the width of those that write whole lines, one behind the other."""
 
     height: int
     width: int

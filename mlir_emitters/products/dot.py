@@ -22,10 +22,10 @@ from ..reductions.complex_sums import Factor, outer_of_runs, sums_of_runs
 from ..reductions.long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, PartialSums, long_sum
 from ..reductions.sum_run import Form, SumRun, is_run, stored_of
 
-LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has several partial sums
-LEAST = 128  # products of other sums from which on they are in blocks
+LEAST_ALONG = 2 * FEW_LANES  # minimum products along memory for which a sum has several partial sums
+LEAST = 128  # minimum products of other sums for which they are in blocks
 CHAIN = 48  # additions to a chain in these blocks
-LEAST_IN_ROW = 8  # products of two short rows from which on vectors are along them
+LEAST_IN_ROW = 8  # minimum products of two short rows for which vectors are along them
 WITH_MASKS = 512  # bits of vectors of processors that have masks
 
 

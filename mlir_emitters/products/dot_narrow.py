@@ -35,7 +35,7 @@ BAND_ROWS = 96  # rows of a block; their sums may be on the stack
 STREAMED_BYTES = (
     3 << 22
 )  # bytes of rows of which later ones are fetched, if they are far in the third cache or beyond it
-LONG_ROW_BYTES = 2 << 10  # bytes of a row from which on a processor does not find the next one in time
+LONG_ROW_BYTES = 2 << 10  # minimum bytes of a row for which a processor does not find the next one in time
 STREAM_ROWS = 8  # rows at once then
 
 

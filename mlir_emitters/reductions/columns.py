@@ -31,10 +31,10 @@ VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache."""
 
 LEAST_VECTOR = 8
-"""Columns from which on a loop over them is for vectors."""
+"""Minimum columns for which a loop over them is for vectors."""
 
 WHOLE_VECTOR = 16
-"""Columns of sums from which on vectors are worth a rest."""
+"""Minimum columns of sums for which vectors are worth a rest."""
 
 
 def _over_columns(size: int, rows: bool) -> Unroll:

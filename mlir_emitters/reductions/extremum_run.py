@@ -21,7 +21,7 @@ from .extremum import advance_column, advance_three, close_column, close_three, 
 LANES = 64  # accumulators side by side
 TURNS = 4  # elements that each takes together
 FEWEST = LANES * TURNS
-"""Elements from which on the function is called. The last ones are taken twice where they are no multiple of these."""
+"""Minimum elements for which the function is called. The last ones are taken twice if they are no multiple of these."""
 
 
 @dataclass(frozen=True, slots=True)

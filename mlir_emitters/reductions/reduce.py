@@ -26,7 +26,7 @@ from .sum_run import SumRun
 from .tails import FETCHED, reduce_tails
 
 UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
-WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
+WIDE = 16  # minimum elements along a dimension for which loops of three accumulators are unrolled at will
 
 
 def combine(e: Elemental, node: Node, accumulators: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:

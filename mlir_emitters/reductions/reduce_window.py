@@ -248,7 +248,7 @@ class RunningReduction:
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
-MINIMUM_RESULTS = 8  # results along memory from which on a tile pays off
+MINIMUM_RESULTS = 8  # minimum results along memory for which a tile pays off
 UNROLLED = 64  # results of a tile below which LLVM unrolls its loops before it makes vectors
 
 

@@ -16,7 +16,7 @@ from ..loops.linear import is_linear
 from .extremum import extremum_of
 
 WIDEST = 64  # bytes of a vector of the values that are compared, on no processor in particular
-SHORTEST = 16  # elements of a row from which on LLVM makes vectors of it
+SHORTEST = 16  # minimum elements of a row for which LLVM makes vectors of it
 FETCHED = range(128, 257)  # elements of a row that is fetched ahead: lanes do it for longer ones
 ABREAST = 16  # vectors of one loop; of more, most are in a loop over the row
 OPERATIONS = 4  # per element at most, of which each vector has code of its own
