@@ -350,6 +350,7 @@ GROUPS = [
     ("repository_test_run_tests", ["repository/test_run_tests.py"], 0, 45, ["tools"]),
     ("repository_test_selection", ["repository/test_selection.py"], 0, 2, ["corpus", "golden", "thunks_golden", "examples", "tools"]),
     ("repository_test_tests", ["repository/test_tests.py"], 0, 0, ["corpus", "examples", "tools"]),
+    ("repository_test_troubleshooting", ["repository/test_troubleshooting.py"], 0, 130, ["examples"]),
     ("repository_test_wheel", ["repository/test_wheel.py"], 0, 129, ["corpus", "examples"]),
     ("repository_test_words", ["repository/test_words.py"], 0, 130, ["tools"]),
     ("thunks_test_checks_and_3", ["thunks/test_checks.py", "thunks/test_host_locals.py", "thunks/test_split.py", "thunks/test_wire.py"], 38, 133, []),
