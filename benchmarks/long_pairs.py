@@ -1,4 +1,4 @@
-"""Programs of long_numerics.py: a sum in a reduction of several operands, beside a sum, a maximum or an arg max."""
+"""Programs of long_numerics.py: a sum in a reduction of several operands, next to a sum, a maximum or an arg max."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str |
     parser.add_argument("--only", default="", metavar="REGEX", help="only programs whose name matches")
     parser.add_argument("--stacks", default="legacy,mlir")
     parser.add_argument(
-        "--limit", type=float, default=2.0, help="multiple of XLA's time from which on a line is printed"
+        "--limit", type=float, default=2.0, help="print a line for at least this multiple of XLA's time"
     )
     parser.add_argument("--least", type=float, default=10.0, help="microseconds that a program counts for at least")
     parser.add_argument("--threads", type=int, default=1, help="processors that the process keeps")

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit per case and stack, beside --patience.",
+    help="Time limit per case and stack, besides --patience.",
 )
 @patience_option
 @handlers_option

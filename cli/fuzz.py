@@ -36,7 +36,7 @@ LIMIT = 60.0
 """Seconds that a task may take before it counts as a hang."""
 
 MANY_CASES = 1000
-"""From which on it is worth saying what did not run."""
+"""The minimum share of cases for which the summary says what did not run."""
 
 LINE_SECONDS = 60.0
 """How often a campaign says where it stands, if standard error is no terminal."""

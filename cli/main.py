@@ -26,7 +26,7 @@ COMPILES = (cpu_option, cache_option, cc_option)
 HERE = (*COMPILES, metadata_option)
 """Of those that compile in their own process."""
 RUNS = (threads_option,)
-"""Options that a subcommand has beside its own."""
+"""Options that a subcommand has besides its own."""
 
 
 class Command(NamedTuple):

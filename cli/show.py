@@ -39,8 +39,8 @@ def _check_graph(_context: click.Context, _parameter: click.Parameter, value: st
     metavar="OUT.SVG",
     type=FILE,
     callback=_check_graph,
-    help="Draw the data flow as .svg, .png, .pdf or .dot, with Graphviz; without it, a plainer .svg, or .dot. As .html: "
-    "a page with search, folding by click, and the kernels with their forms.",
+    help="Draw the data flow as .svg, .png, .pdf or .dot, with Graphviz; without it, a plainer .svg, or .dot. "
+    "As .html: a page with search, folding by click, and the kernels with their forms.",
 )
 @click.option(
     "--fold",
@@ -49,7 +49,9 @@ def _check_graph(_context: click.Context, _parameter: click.Parameter, value: st
     show_default=True,
     help="What --graph folds: scopes of JAX's op_names, the kernels after the passes, or runs of instructions.",
 )
-@click.option("--level", type=click.IntRange(1), metavar="N", help="How many names of a scope --fold scopes keeps apart.")
+@click.option(
+    "--level", type=click.IntRange(1), metavar="N", help="How many names of a scope --fold scopes keeps apart."
+)
 @click.option("--profile", type=FILE, metavar="P.json", help="Times for --graph OUT.html: what profile --json wrote.")
 @click.option(
     "--theme",

@@ -29,7 +29,7 @@ LIMIT = 30.0
 """Seconds that a stack has for an experiment."""
 
 RUN = 2.0
-"""Seconds that its run has, beside what Patience adds for slow ones."""
+"""Seconds that its run has, besides what Patience adds for slow ones."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "buffer reuse": ("every value in memory of its own", "", {"reuse": False}),
     "compiled host program": ("thunks interpreted", "--host-program interpreted", {"host_program": "interpreted"}),
 }
-"""What may be guilty beside stacks and passes → the run without it in words, as options, as fields of Setting."""
+"""What may be guilty besides stacks and passes → the run without it in words, as options, as fields of Setting."""
 
 
 class _Undecided(Exception):

@@ -46,8 +46,8 @@ COMPLEX_ULP = {
 (log near |z| = 1). Other functions have COMPLEX_FUNCTION_ULP."""
 COMPLEX_FUNCTION_ULP = 16
 POWER_ULP = 32
-"""Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
-the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
+"""Of complex powers, exp(y·log x), besides an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
+the result in the plane by as many ulps. |y·log x| counts as twice the logarithm of the type's largest number."""
 
 COMPLEX_ABSOLUTE_ULP = {Op.ATAN2: 16, Op.COSINE: 4, Op.SINE: 4}
 """Ulp of 1 that a complex op may be off, however small its result is. The imaginary part of atan2 is the logarithm of a
@@ -308,7 +308,7 @@ def _range(dtype: DType) -> tuple[float, float]:
 
 
 def _reduced_range(exponent_bits: int, mantissa_bits: int, least: float, most: float) -> tuple[float, float]:
-    """The same of reduce-precision's format inside a type whose range is [least, most]."""
+    """As above, of reduce-precision's format inside a type whose range is [least, most]."""
     bias = (1 << (exponent_bits - 1)) - 1
     if bias >= 1023:
         return least, most

@@ -1,4 +1,4 @@
-"""How a case is run on a stack: everything beside the stack itself that may decide whether it goes wrong."""
+"""How a case is run on a stack: everything besides the stack itself that may decide whether it goes wrong."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const units = data.units;
 const WIDTH = 210, HEIGHT = 58, GAP_X = 14, GAP_Y = 40, ROW = 14, LINE = 34;
-const FIRST_BOXES = 60; // open scopes until so many boxes are drawn
+const FIRST_BOXES = 60; // scopes open until this many boxes are drawn
 
 const root = scope(data.name, null);
 for (const [number, unit] of units.entries()) {

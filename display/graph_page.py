@@ -1,4 +1,4 @@
-"""A page with the graph of a compiled module: search, folding by click, kernels with forms and times. One file, no server.
+"""A page with the graph of a compiled module: search, folding by click, kernels with forms and times; no server.
 
 Its units are the instructions of the module as it is planned, where a fusion is one; scopes of JAX's op_name fold them.
 """
@@ -63,10 +63,13 @@ def graph_page(plan: Plan, forms: Forms, profile: Report | None = None) -> str:
                     "forms": dict(forms.get(name, {})),
                     "inner": [tip_of(b) for b in inside if b.opcode is not Op.PARAMETER],
                     "us": step.own / 1e3 if step is not None else 0,
-                    "share": step.own / (profile.entry + profile.run) if step is not None and profile is not None else 0,
+                    "share": step.own / (profile.entry + profile.run)
+                    if step is not None and profile is not None
+                    else 0,
                 }
             )
-            page.edges.extend((page.number_of[o], page.number_of[i]) for o in i.operands if o in page.number_of)
+            number = page.number_of[i]
+            page.edges.extend((page.number_of[o], number) for o in i.operands if o in page.number_of)
     for i, number in page.number_of.items():
         if i.opcode in OPEN:
             roots = (c.root for c in i.called())
@@ -110,7 +113,7 @@ def _filled(plan: Plan, page: _Page, profile: Report | None) -> str:
         "TITLE": escape(title),
         "SUMMARY": escape(summary),
         "CAPTION": escape("Kernels in the order of their time" if profile else "Kernels in the order of the program"),
-        "HEADS": "".join(f'<th{" class=number" * (h in numbers)}>{escape(h)}</th>' for h in heads),
+        "HEADS": "".join(f"<th{' class=number' * (h in numbers)}>{escape(h)}</th>" for h in heads),
         "ROWS": "\n".join(_row(n, u, stacks, profile is not None, seen) for n, u in rows),
         "CSS": (HERE / "graph_page.css").read_text(encoding="utf-8"),
         "JS": (HERE / "graph_page.js").read_text(encoding="utf-8"),
@@ -127,5 +130,5 @@ def _row(number: int, unit: Mapping[str, Any], stacks: list[str], is_timed: bool
     seen.add(name)
     link = f'<a href="#graph" data-unit="{number}">{escape(unit["name"])}</a>'
     cells = [link, escape(name), *(escape(unit["forms"].get(s, "")) for s in stacks), escape(unit["source"])]
-    times = f'<td class=number>{unit["us"]:.3f}</td><td class=number>{unit["share"]:.1%}</td>' if is_timed else ""
+    times = f"<td class=number>{unit['us']:.3f}</td><td class=number>{unit['share']:.1%}</td>" if is_timed else ""
     return f"<tr{anchor}>{''.join(f'<td>{c}</td>' for c in cells)}{times}</tr>"

@@ -38,7 +38,7 @@ def write(folder: Path, function, *arguments) -> None:
     results = jax.tree.leaves(jax.jit(function)(*arguments))
     arrays = {f"in{n}": np.asarray(x) for n, x in enumerate(inputs)}
     arrays |= {f"out{n}": np.asarray(x) for n, x in enumerate(results)}
-    np.savez(folder / "io.npz", **arrays)
+    np.savez(folder / "io.npz", **arrays)  # type: ignore[arg-type]
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ class Evidence:
     every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked.
     worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
-    refused: why the gate refused; '' if it passed. checks: names of those that ran beside cases and race.
+    refused: why the gate refused; '' if it passed. checks: names of those that ran besides cases and race.
     forms: of which code this is evidence, by stack and form; without them it is of no code that is known.
     """
 

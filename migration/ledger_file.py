@@ -29,7 +29,7 @@ from .names import RETIRED, STACK_NAMES, XLA_STACKS
 from .units import row_names
 
 RECORDS = ("structured.toml", "xla.toml")
-"""Ledgers of other migrations, beside it."""
+"""Ledgers of other migrations, next to it."""
 
 _WITH_LEDGER = (*STACK_NAMES, *XLA_STACKS)
 """Stacks that a migration may leave, or go to."""

@@ -31,7 +31,7 @@ EXAMPLES = 2000
 """Tasks of a round without a finding. Of the first 50 or so of each, Hypothesis draws half as small as it can."""
 
 RUN = 10.0
-"""Seconds that a run has, beside what Patience adds for slow ones: then a loop without end is a finding, and does not
+"""Seconds that a run has, besides what Patience adds for slow ones: then a loop without end is a finding, and does not
 end the process.
 """
 

@@ -16,7 +16,7 @@ from ..fake_inputs import fake_inputs
 from .integers import Integers, redrawn
 
 INTEGERS = 1 << 20
-"""Integers below this in magnitude keep their order where a draw has a small twist, and the field so many elements."""
+"""Integers below this in magnitude keep their order where a draw has a small twist: the field has them all."""
 
 CROWD = (0, 1, -1, 2)
 """Elements of a crowded draw, besides one at random: they tie, and are zeros and ones of masks and comparisons."""

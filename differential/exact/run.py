@@ -67,7 +67,7 @@ def call(kernel: Built, pointers: Sequence[int]) -> None:
 
 
 def _ranges(request: KernelRequest) -> list[tuple[int, int]]:
-    """Two ranges, of about a third and two thirds, if there are so many steps."""
+    """Two ranges, of about a third and two thirds, if there are enough steps."""
     partition = request.partition
     assert partition is not None
     cut = partition.extent // 3 // partition.least * partition.least

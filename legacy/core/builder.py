@@ -138,7 +138,7 @@ Up to this limit, one dependency chain takes no longer than several chains and t
 """
 
 NESTED = 16
-"""Iterations from which on a loop around others is not unrolled: the copies take time to compile, and none to run."""
+"""Minimum iterations for which a loop around others is not unrolled: copies take time to compile and save none."""
 
 _METADATA = {
     Unroll.SHORT: ("llvm.loop.unroll.disable",),

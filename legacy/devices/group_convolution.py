@@ -1,6 +1,6 @@
 """Convolutions of devices in tiles: for each position of the window, a product of the images with a matrix of features.
 
-Beside the images are no terms: an item leaves them out of its sums.
+Next to the images are no terms: an item leaves them out of its sums.
 """
 
 from __future__ import annotations

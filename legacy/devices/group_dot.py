@@ -32,7 +32,7 @@ MINIMUM_ROWS = 8
 """With fewer, the tiles of a group are mostly empty, and elements by themselves are no slower."""
 
 MINIMUM_TERMS = 8
-"""The same of the terms of a sum."""
+"""As above, for the terms of a sum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ AHEAD = 8192
 """Bytes that a loop along memory is ahead of what it reads."""
 
 LONG_RUN = 4 * AHEAD
-"""Bytes between two jumps from which on little is fetched that does not follow."""
+"""Minimum bytes between two jumps for which little is fetched that does not follow."""
 
 
 def streams_of(view: View, operands: Sequence[Instruction], source: Shape) -> list[Instruction]:

@@ -85,7 +85,7 @@ def is_pool(instruction: Instruction) -> bool:
 
 
 MINIMUM_POOLED = 8
-"""The number of results along memory from which on a block of them pays off."""
+"""Minimum number of results along memory for which a block of them pays off."""
 
 
 WHOLE: dict[Op, Callable[[Instruction], bool]] = {

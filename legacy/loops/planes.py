@@ -22,10 +22,10 @@ from .leaf import Leaf
 from .ranges import Steps, loops_over
 
 MAXIMUM_CHANNELS = 4
-"""Of as many, vectors of each channel are chosen from as many vectors of pixels, two after the other."""
+"""Channels whose vectors are chosen from the same number of vectors of pixels, two after the other."""
 
 MINIMUM_ELEMENTS = 1 << 12
-"""Elements of a result from which on the code pays."""
+"""Minimum elements of a result for which the code pays."""
 
 NARROW_BYTES = 2
 """Bytes of a lane, at most, that a processor may move within a part of a vector only."""

@@ -33,13 +33,13 @@ as long as copies of the operands.
 
 
 LONG_CHAIN = 64
-"""Operations from which on several vectors are computed side by side: rounds of random bits wait for one another."""
+"""Minimum operations for which several vectors are computed side by side: rounds of random bits wait for each other."""
 
 FEW = 4
 """Arrays of which one is picked, up to which the elements of all are computed."""
 
 MANY_LINES = 1024
-"""Lines of the result from which on that fills vectors."""
+"""Minimum lines of the result for which that fills vectors."""
 
 
 def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -65,7 +65,7 @@ def _is_rotation(instruction: Instruction, axis: int) -> bool:
 
 
 def _is_decided(code: Code, rotation: Instruction, position: IndexValue) -> bool:
-    """Whether all places where the position may be are in the same of two operands."""
+    """Whether all places where the position may be are in one and the same operand of two."""
     limits, middle = code.limits.of(position), rotation.operands[0].shape.dims[rotation.dimensions[0]]
     return limits is not None and (limits[1] <= middle or limits[0] >= middle)
 

@@ -24,10 +24,10 @@ from ..loops.memory import Pointer, store
 from ..loops.ranges import Steps, bounds
 
 MAXIMUM_LENGTH = 16
-"""Elements of a row of the result: of as many vectors, at most, a loop has code."""
+"""Elements of a row of the result: a loop has code for at most this number of vectors."""
 
 MINIMUM_ELEMENTS = 1 << 12
-"""Elements of a result from which on the loop pays."""
+"""Minimum elements of a result for which the loop pays."""
 
 UNIT = 8
 """Bytes of a lane, at most. Longer elements, which are complex, have several."""

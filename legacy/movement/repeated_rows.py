@@ -39,7 +39,7 @@ operations on each element; to count in narrow floats takes several, too.
 """
 
 MINIMUM_BYTES = 1 << 13
-"""Bytes of a result from which on the block pays."""
+"""Minimum bytes of a result for which the block pays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,19 +31,19 @@ from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import COLUMN_TERMS, accumulator_dtype
 
 SHORT, LONG = 3, 8
-"""Taps of a window up to which its weights stay in registers, beside the sums of tiles of (positions, vectors)."""
+"""Taps of a window up to which its weights stay in registers, besides the sums of tiles of (positions, vectors)."""
 
 TILES = {SHORT: (4, 2), LONG: (6, 1)}
 """Most taps → positions and vectors of channels of a tile, whose positions share what they read."""
 
 TILE = (4, 2)
-"""Those of others. So many sums keep two units busy for the four cycles of an addition."""
+"""Those of others. This many sums keep two units busy for the four cycles of an addition."""
 
 ALONE = 4
 """The most vectors of channels at a place alone."""
 
 MINIMUM_TILE_PRODUCTS = 200
-"""Multiply-adds of vectors in a block's whole tile from which on a call, some 30 cycles, pays off."""
+"""Minimum multiply-adds of vectors in a block's whole tile for which a call, some 30 cycles, pays off."""
 
 
 @dataclass(frozen=True, slots=True)

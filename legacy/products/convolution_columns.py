@@ -36,7 +36,7 @@ ROWS = 4
 """Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
 
 MINIMUM_MULTIPLICATIONS = 1 << 14
-"""Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
+"""Minimum multiplications for which ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
 
 MAXIMUM_DISTANCE = 4
 """Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
@@ -85,7 +85,7 @@ def across_role(instruction: Instruction, column: int) -> int | None:
 @dataclass(frozen=True, slots=True)
 class Part:
     """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead. rest:
-    these, too, one at a time, in the same loop. apart: of which a tile has every so many only.
+    these, too, one at a time, in the same loop. apart: the distance of the positions of a tile.
     """
 
     start: int

@@ -27,7 +27,7 @@ from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import accumulator_dtype
 
 MINIMUM_NEIGHBOURS = 8
-"""Neighbours in both operands from which on vectors of them pay off."""
+"""Minimum neighbours in both operands for which vectors of them pay off."""
 
 MAXIMUM_FEATURES = 7
 """Output features of a tile."""

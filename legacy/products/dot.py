@@ -37,8 +37,8 @@ from ..reductions.sum_run import SumRun, Term, is_run
 from .dot_dims import DotDims
 
 RUN = 8
-"""Products from which on those of two runs in memory are added up in vectors along them. Without masks, they must be
-whole vectors: what is left over would be a loop, and LLVM does not gather there.
+"""Minimum products of two runs in memory that are added up in vectors along them. Without masks, they must be whole
+vectors: what is left over would be a loop, and LLVM does not gather there.
 """
 
 MINIMUM_COLUMNS = 8

@@ -118,7 +118,7 @@ def pitch_of(depth: int, lanes: int) -> int:
 class Narrow:
     """Multiplies rows of dtype `source` with `columns` packed columns of dtype `dtype`, `rows` of them at once.
 
-    fetches: it fetches the next rows. rests: the depth is no multiple of the lanes. dense: the
+    fetches: it fetches the next rows. `rests`: the depth is no multiple of the lanes. dense: the
     sums of a row are adjacent, and those of the next one follow.
     """
 

@@ -39,7 +39,7 @@ MINIMUM_MULTIPLICATIONS = 16**3
 """Multiplications below which the simpler loops are as fast."""
 
 LARGE_DEPTH = 256
-"""Products from which on a vector of which columns fill a part only is better than a sum of strided elements."""
+"""Minimum products for which a vector of which columns fill a part only is better than a sum of strided elements."""
 
 WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 """Dtype of the sums → those of the operands that are converted to it."""
@@ -256,7 +256,7 @@ def sides_of(instruction: Instruction) -> Sides:
 
 
 def _sides_of(instruction: Instruction, looped: int) -> Sides | None:
-    """The same, with loops over so many of the left operand's free dimensions."""
+    """The same, with loops over a number of the left operand's free dimensions."""
     dims, (lhs, rhs) = DotDims.of(instruction), (o.shape for o in instruction.operands[:2])
     loops, middle = len(dims.lhs_batch) + looped, len(dims.lhs_batch) + len(dims.lhs_free)
     rows = stride_of(instruction.shape, range(loops, middle))

@@ -50,14 +50,14 @@ SHORT_CHAIN, FEW_SUMS = 40, 1 << 10
 """The same for complex products, and the sums (of parts) up to which these have it: XLA's chains are short, too."""
 
 PARTIAL_BYTES = 1 << 18
-"""Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
+"""Bytes of the stack for partial sums of C, besides the panel and the values of a row: a thread has 8 MiB."""
 
 BAND = 512
 """Rows for which a panel is packed once, where a call computes some of the rows or their sums are on the stack."""
 
 LONG, LESS = 100, 60
-"""Products of a sum from which on the loops around a tile take so little time that LLVM does less for them: of a tall
-product, whose only panel needs all rows from memory, and of others.
+"""Minimum products of a sum for which the loops around a tile take little time, so that LLVM does less for them: of a
+tall product, whose only panel needs all rows from memory, and of others.
 """
 
 

@@ -44,7 +44,7 @@ MINIMUM_COLUMNS = 8
 """Columns at least, for rows to be reduced into them."""
 
 MINIMUM_WIDE_COLUMNS = 5
-"""The same of numbers of 32 bits and more, for which no step takes more than an operation or two: a nest over results
+"""As above, for numbers of 32 bits and more, for which no step takes more than an operation or two: a nest over results
 would gather elements of several rows.
 """
 

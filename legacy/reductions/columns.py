@@ -34,7 +34,7 @@ BLOCK = 256
 """Columns of a convolution whose accumulators are on the stack together."""
 
 COLUMNS = 1024
-"""The same of a reduction: the longer the pieces of rows, the faster they come from memory."""
+"""As above, for a reduction: the longer the pieces of rows, the faster they come from memory."""
 
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
@@ -43,8 +43,8 @@ PAIRED_ROWS = 2 * ROWS
 """The same for a maximum: each pass reads and writes two accumulators."""
 
 LONG_ROW, SMALL = 512, 1 << 16
-"""Columns from which on LLVM has the loops that it needs to make vectors, and no others. Elements of which few columns
-may take a third longer, as that is nothing.
+"""Minimum columns for which LLVM has just the loops that it needs to make vectors. Elements of which few columns may
+take a third longer, as that is nothing.
 """
 
 VECTOR = 16
@@ -57,10 +57,10 @@ UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
 
 PARTED = range(5, 32)
-"""Columns that are parted if they are no power of two."""
+"""Columns that are split if they are no power of two."""
 
 WHOLE = 4
-"""Columns of a part from which on it is a vector; two are scalars, which LLVM joins if it pays."""
+"""Minimum columns of a part for which it is a vector; two are scalars, which LLVM joins if it pays."""
 
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""

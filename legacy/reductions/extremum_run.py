@@ -24,7 +24,7 @@ LANES, ROWS = 64, 4
 """Accumulators side by side, and elements that each takes together."""
 
 LEAST = LANES * ROWS
-"""Elements from which on the function is called. Where they are no multiple, it takes some of the last ones twice."""
+"""Minimum elements for which the function is called. If they are no multiple, it takes some of the last ones twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Reducer:
         self.in_parts, self.in_chains = reduction.in_parts, reduction.in_chains
 
     def unroll(self, size: int) -> Unroll:
-        """Of a loop over so many elements: LLVM interleaves the chains of a maximum only where it may unroll."""
+        """Of a loop over a number of elements: LLVM interleaves the chains of a maximum only where it may unroll."""
         if not self.in_chains or size < FEWEST_VECTORS:
             return Unroll.SHORT
         return Unroll.FREELY if size > UNROLLABLE else Unroll.VECTORS
@@ -171,15 +171,15 @@ SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINI
 """The operations of regions on narrow floats, on f32."""
 
 PAIRED = 12
-"""Elements of a column from which on its maximum has two accumulators, whose closing costs some instructions."""
+"""Minimum elements of a column for which its maximum has two accumulators, whose closing costs some instructions."""
 
 FEWEST_VECTORS, UNROLLABLE = 16, 64
-"""Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024. Up to
-the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
+"""Minimum elements along a dimension for which loops over chains may be unrolled: 0.6 to 0.7 of the time for 1024. Up
+to the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
 """
 
 LANED = 128
-"""Elements along memory from which on a maximum is in the lanes of lines, which are combined once at the end."""
+"""Minimum elements along memory for which a maximum is in the lanes of lines, which are combined once at the end."""
 
 SHORT = 32
 """Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""

@@ -16,7 +16,7 @@ from ..loops.linear import source_of
 from ..loops.memory import address
 
 FEWEST = 3
-"""Complex numbers of a row from which on vectors are faster."""
+"""Minimum complex numbers of a row for which vectors are faster."""
 
 WORDS = {16: range(9, 16), 32: range(9, 16), 64: range(8, 16)}
 """Bits of integers: how many of a row are faster so. Of fewer and of more, and of bytes, LLVM makes good vectors."""

@@ -28,7 +28,7 @@ MINIMUM_LENGTH = 256
 """Elements of each of many rows at least, for a function to be called."""
 
 MINIMUM_LENGTH_ALONE = 64
-"""The same of a single row."""
+"""As above, for a single row."""
 
 MAXIMUM_LENGTH = 1 << 17
 """Elements of one call, at most: each partial sum then has as many terms as those inside it, and no level more."""

@@ -241,7 +241,7 @@ _PAIRS = (0, 1, 4, 5), (2, 3, 6, 7)
 
 
 class AbreastRows(RowElemental):
-    """Emits a row kernel in blocks of as many rows as a vector has lanes."""
+    """Emits a row kernel in blocks whose rows are one to a lane of a vector."""
 
     def __init__(self, e: Elemental, results: Results, given: Abreast):
         rows = given.rows
@@ -390,7 +390,7 @@ class AbreastRows(RowElemental):
             self.bind(number, self.place(number), array.read(lane))
 
     def _recall(self, step: Walk, lane: IndexValue, at: IndexValue) -> None:
-        """The same of the current element. at: its place in the arrays of columns."""
+        """As above, for the current element. at: its place in the arrays of columns."""
         for number in self._numbers_of(step):
             self.bind(number, self.place(number), self.of_rows[number].read(lane))
         for i, source in self.sources.items():

@@ -45,7 +45,7 @@ LANES, EVEN = 32, 64
 @dataclass(frozen=True, slots=True)
 class Softmax:
     """exp(y) / Σ exp(y), or y − log Σ exp(y), where y = x − max x. scaled: x is multiplied by a number first.
-    ahead: the rows are so many that what follows is fetched. even: rows are multiples of EVEN elements, and so long are
+    ahead: there are enough rows to fetch what follows. even: rows are multiples of EVEN elements, and so long are
     no loops for the rest.
     """
 

@@ -26,7 +26,7 @@ from .group import ALIGNMENT_BYTES, Group, SharedScalars, types_of
 from .group_rows import neutral, operation_of
 
 MINIMUM_ITEM_ROWS = 2
-"""Rows of an item from which on sharing them pays for the barrier."""
+"""Minimum rows of an item for which sharing them pays for the barrier."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,4 +1,4 @@
-"""Quotients and rests of integers: of vectors, too, where no processor divides them. Nothing traps."""
+"""Quotients and remainders of integers: of vectors, too, where no processor divides them. Nothing traps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value
 
 def _quotient(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
     """x by what `_divisor` made of y, towards zero. Up to 32 bits it is one of floats, as processors have for vectors,
-    with so many more bits that none is rounded up to an integer.
+    with enough more bits that none is rounded up to an integer.
     """
     if b.by_element or active() is not None or _is_constant(y):
         return b.binary("divsi" if signed else "divui", x, divisor)
@@ -106,8 +106,8 @@ STEPS |= {f"{kind}{sign}" for kind in ("div", "rem", "max", "min") for sign in (
 
 
 def _is_read(x: Value) -> bool:
-    """Whether a 64-bit x depends on numbers of as many bits that are read. Of others LLVM knows the ends: it divides 32
-    bits where these do, of which there are vectors.
+    """Whether a 64-bit x depends on numbers of the same width that are read. Of others LLVM knows the ends: it divides
+    32 bits where these do, of which there are vectors.
     """
     found = [x]
     for value in found:

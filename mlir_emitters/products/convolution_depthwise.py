@@ -39,13 +39,13 @@ GROUP = 1
 """The axis of a Site along which channels lie."""
 
 MAXIMUM_PLACES = 8
-"""Positions that share what they read: with one vector each, so many sums hide the four cycles of an addition."""
+"""Positions that share what they read: with one vector each, this many sums hide the four cycles of an addition."""
 
 MINIMUM_PLACES = 4
 """Fewer positions with two vectors each share less than twice as many with one."""
 
 MINIMUM_CALLED_PRODUCTS = 250
-"""Multiply-adds of vectors in a tile from which on a call, some 30 cycles, counts little."""
+"""Minimum multiply-adds of vectors in a tile for which a call, some 30 cycles, counts little."""
 
 
 @dataclass(frozen=True, slots=True)

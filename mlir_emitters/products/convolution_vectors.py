@@ -46,7 +46,7 @@ CONVERTED = 2
 """The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
 
 MINIMUM_FEATURES = 4
-"""Output features from which on a masked vector takes less time than scalars."""
+"""Minimum output features for which a masked vector takes less time than scalars."""
 
 
 def why_not_vectors(facts: Facts, node: Node, lanes: int) -> str | None:
@@ -214,8 +214,8 @@ class VectorTiles(Tiles):
             self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
 
     def _first(self, number: Index, inner: range) -> Index:
-        """The first position of the whole tile with this number: tiles of as many positions as these are apart lie
-        side by side, one for each phase.
+        """The first position of the whole tile with this number: tiles whose positions are apart lie side by side, one
+        for each phase.
         """
         b, apart = self.b, self.apart
         block, phase = b.div(number, apart), b.rem(number, apart)
@@ -307,17 +307,17 @@ class VectorTiles(Tiles):
 
 
 MINIMUM_CALLED_PRODUCTS = 1500
-"""Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
+"""Minimum multiply-adds of vectors in a whole tile for which a call, some 30 cycles, costs a few parts in a hundred."""
 
 MAXIMUM_ALONE_POSITIONS = 12
 """Positions with one vector each, at most, where there are LEAN_INPUTS: twice as many are more code, and little faster.
 """
 
 LEAN_INPUTS = 8
-"""Input features, whose loop is innermost, from which on it is as fast after few of LLVM's passes."""
+"""Minimum input features, whose loop is innermost, for which it is as fast after few of LLVM's passes."""
 
 MINIMUM_CALLED_BESIDE = 64
-"""The same for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
+"""As above, for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
 
 
 class Sums:

@@ -45,7 +45,7 @@ STREAM_DEPTH = 16
 """Of one row: as many rows of B are read along all columns, while the next ones are fetched."""
 
 NEAR_DEPTH = 64
-"""The same of a B that a processor reads from its caches, and that is not fetched."""
+"""As above, for a B that a processor reads from its caches, and that is not fetched."""
 
 STREAM_ROWS = 8
 """The same with few registers, whose panels are narrow: a page of each of more rows has left the caches."""

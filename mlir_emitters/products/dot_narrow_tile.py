@@ -86,7 +86,7 @@ class SlimColumns:
 class SlimTile:
     """Multiplies rows of dtype `source`, `rows` at once, with copies of `columns` columns, which are of dtype `wide`.
 
-    rests: whether the depth is no multiple of the lanes. dense: the sums of all rows are adjacent, row by row. later:
+    `rests`: whether the depth is no multiple of the lanes. dense: the sums of all rows are adjacent, row by row. later:
     the next rows are fetched.
     """
 

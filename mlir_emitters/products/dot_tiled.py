@@ -8,7 +8,7 @@ around it.
 
 Complex numbers are two columns of B and of C each, and two factors of A: a tile has sums of B's row times the real
 parts of A, and times the imaginary ones, and joins them as they are stored. It has as many multiply-adds as planes of
-parts would, and B need not be parted.
+parts would, and B need not be split.
 
 The contracting dimension is summed in blocks of about PANEL_DEPTH, whatever its size, and block sums are added to
 totals. Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE_BLOCKS, they are

@@ -32,7 +32,7 @@ NARROW_COLUMNS = 2 * UNROLLABLE_ELEMENTS
 """Columns up to which ROWS_TOGETHER of sums are read together: more took twice the time from memory."""
 
 MINIMUM_PIECE_COLUMNS = 512
-"""Columns from which on blocks may be pieces of rows."""
+"""Minimum columns for which blocks may be pieces of rows."""
 
 SMALL_ELEMENTS = 1 << 16
 """Of an operand: it does not matter how long those of few columns take."""
@@ -41,7 +41,7 @@ MINIMUM_ROW, MAXIMUM_ROW = 3, 15
 """Columns that LLVM would gather, though they are vectors as well: of two, it parts them."""
 
 MINIMUM_BEST_ROW = 4
-"""The same of floats that are compared."""
+"""As above, for floats that are compared."""
 
 MAXIMUM_COPIED_ELEMENTS = 64
 """Of all rows of them, which LLVM has side by side."""
@@ -50,7 +50,7 @@ MINIMUM_APART, MAXIMUM_APART = 5, 32
 """Columns whose vectors have loops of their own."""
 
 MINIMUM_ROUNDED = 9
-"""The same of compared bf16, of which fewer are as fast as scalars that LLVM joins."""
+"""As above, for compared bf16, of which fewer are as fast as scalars that LLVM joins."""
 
 MINIMUM_BYTES = 4
 """Of their elements."""

@@ -21,7 +21,7 @@ from ..loops.helper import call_helper, memory_types
 from .long_sums import BLOCK_ELEMENTS, LANES, SHORT_CHAIN_ADDITIONS, PartialSums
 
 MINIMUM_RUN_ELEMENTS, MINIMUM_SINGLE_ELEMENTS = 256, 64
-"""Elements from which on a function is called: of each row, and of the only one."""
+"""Minimum elements for which a function is called: of each row, and of the only one."""
 
 
 class Form(Enum):

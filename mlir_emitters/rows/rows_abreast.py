@@ -47,7 +47,7 @@ ELEMENTS = frozenset({DType.F32, DType.BF16, DType.F16})
 
 @dataclass(frozen=True, slots=True)
 class Abreast:
-    """Rows, so many side by side."""
+    """Rows, with how many lie side by side."""
 
     rows: Rows
     lanes: int

@@ -75,7 +75,7 @@ class RowPlan:
     the numbers of their first elements; lanes: of each operand in scratch memory. keys: of the comparator, and digits:
     if rows are sorted by these.
 
-    wanted: if candidates for so many first elements are; 0: all elements are. holder: the operand whose lanes in
+    wanted: if candidates for this many first elements are; 0: all elements are. holder: the operand whose lanes in
     scratch memory have room for their keys.
     """
 

@@ -28,7 +28,7 @@ from .sort_counting import digits_for
 from .sort_keys import KEYED_FLOATS, Keys, keys_of
 
 MINIMUM_ROWS = 8
-"""Rows beside each other from which on they are sorted so: of fewer, half of the time is a call's, and there is more
+"""Minimum rows next to each other that are sorted so: of fewer, half of the time is a call's, and there is more
 code to compile than for insertion. Measured, 8 rows of 8 take half of the time, and 2 as long.
 """
 
@@ -261,7 +261,7 @@ class Abreast:
             b.store(key, self.place(0, 0, loop.index), self.arrays[0][2])
 
     def make_elements(self) -> None:
-        """Replace the keys, if there is nothing beside them, by the elements that have them."""
+        """Replace the keys, if there is nothing besides them, by the elements that have them."""
         b = self.b
         with b.loop(0, min(self.wanted, self.length) * self.lanes, unroll=Unroll.LEAN) as loop:
             told = self.told(self.read(0, loop.index), self.node.inputs[self.tile.alone].dtype)

@@ -300,7 +300,7 @@ def test_what_routines_only_read_is_not_turned():
 @pytest.mark.parametrize("dims", [(16, 16), (17, 50), (33, 16), (3, 40), (40, 1), (2, 35, 19)])
 @pytest.mark.parametrize("dtype", ["f32", "c128"])
 def test_a_matrix_is_turned_in_squares(dims, dtype):
-    """Whole squares and rests of them, along either dimension."""
+    """Whole squares and remainders, along either dimension."""
     order = ",".join(map(str, reversed(range(len(dims)))))
     size, depth = ",".join(map(str, dims)), ",".join(map(str, (*dims[:-2], min(dims[-2:]))))
     turned = ",".join(map(str, (len(dims) - 2, len(dims) - 1, *reversed(range(len(dims) - 2)))))

@@ -147,10 +147,12 @@ def test_clicks_and_search_in_a_browser(tmp_path):
 
 def sorts(layers):
     """Each layer is a kernel of its own: sorts are fused with nothing."""
-    head = "HloModule s\nless { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT }\n"
+    head = "HloModule s\nless { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+    head += " ROOT c = pred[] compare(a, b), direction=LT }\n"
     rows = [
         f"  s.{n} = f32[64] sort({f's.{n - 1}' if n else 'p'}), dimensions={{0}}, to_apply=less, "
-        f'metadata={{op_name="jit(f)/layer_{n}/sort" source_file="net.py" source_line={n}}}\n  n.{n} = f32[64] negate(s.{n})'
+        f'metadata={{op_name="jit(f)/layer_{n}/sort" source_file="net.py" source_line={n}}}\n'
+        f"  n.{n} = f32[64] negate(s.{n})"
         for n in range(layers)
     ]
     rows = [row.replace(f"s.{n - 1})", f"n.{n - 1})") for n, row in enumerate(rows)]

@@ -2,8 +2,6 @@
 
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +23,6 @@ ENTRY e {
   ROOT r = f32[4]{0} custom-call(p), custom_call_target="TARGET", api_version=API_VERSION_TYPED_FFI
 }
 """
-GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-custom-call.md"
 PLAIN = f"""
 from {PACKAGE} import ffi
 
@@ -107,30 +104,6 @@ def test_a_library_in_the_current_folder(tmp_path, monkeypatch):
     finally:
         unregister("in_this_folder.add")
         unregister("in_this_folder.more")
-
-
-def blocks(language):
-    """The code blocks of the guide's first part."""
-    first = GUIDE.read_text().partition("From Python:")[0]
-    return [block.partition("```")[0] for block in first.split(f"```{language}\n")[1:]]
-
-
-@pytest.mark.xla
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_the_guides_example_works_word_for_word(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("jax")
-    (source,), (program, commands) = blocks("c++"), [b for b in blocks("") if "HloModule" in b or "g++" in b]
-    (tmp_path / "add.cc").write_text(source)
-    (tmp_path / "add.hlo").write_text(program)
-    monkeypatch.chdir(tmp_path)
-    build, *uses = commands.splitlines()
-    subprocess.run(build.replace("$(python ", f"$({sys.executable} "), shell=True, check=True, timeout=300)
-    try:
-        for line in uses:
-            assert main(line.removeprefix("./testbed ").split()) == 0, line
-        assert "evaluator, legacy, mlir agree" in capsys.readouterr().out
-    finally:
-        unregister("my.add")
 
 
 TRIDIAGONAL = """HloModule m

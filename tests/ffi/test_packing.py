@@ -13,7 +13,7 @@ from ...ffi import abi, registry
 from ...ffi.packing import pack, unpack
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
-from .test_registration import answers, handler
+from ..support.raw_handlers import answers, handler
 
 TYPES = (DType.S4, DType.U4, DType.S2, DType.U2, DType.F4E2M1FN)
 TARGET = "packing.test"

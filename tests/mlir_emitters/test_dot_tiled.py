@@ -224,7 +224,7 @@ def test_factors_of_bf16_are_broadcast_from_memory():
 
 @pytest.mark.parametrize(("rows", "depth", "columns"), [(7, 512, 24), (12, 514, 40), (33, 517, 19), (2, 64, 32)])
 def test_pairs_of_bf16(rows, depth, columns):
-    """Even and odd depths, rests of rows and of columns: special values stay with their own products."""
+    """Even and odd depths, remainders of rows and of columns: special values stay with their own products."""
     product = Product("bf16", "nn", rows, depth, columns)
     inputs = small_integers(product.module_text())
     inputs[0][rows - 1, depth - 1] = np.inf

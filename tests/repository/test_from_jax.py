@@ -4,10 +4,14 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from .test_docs import BLOCKS, ROOT, TESTBED, link_package
+from ...tools.python.link_package import link_package
+from ..support.documents import BLOCKS, TESTBED
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.xla
 
@@ -26,8 +30,8 @@ def commands(tmp_path_factory):
     for line in "".join(b.text for b in shell).splitlines():
         command = line.replace("/tmp/", f"{folder}/").replace(".venv/bin/python3", sys.executable)
         command = command.replace("./testbed", f"{sys.executable} {launcher}")
-        done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, timeout=300,
-                              env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(folder / "packages")})  # fmt: skip
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(folder / "packages")}
+        done = subprocess.run(command, shell=True, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, line + done.stdout + done.stderr
         printed[line] = done.stdout
     return folder, printed
