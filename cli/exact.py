@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .diff_exact import body_of
 from .json_output import json_option, print_document
 from .output import say, wrapped
 from .params import MODULE
@@ -83,15 +84,4 @@ def _print(found: Checked) -> None:
 
 
 def _body(found: Checked) -> dict[str, Any]:
-    row = found.row
-    return {
-        "module": found.module,
-        "kernel": row.kernel,
-        "opcode": row.opcode,
-        "status": row.status.value,
-        "reason": row.reason,
-        "blamed": list(row.blamed),
-        "draws": row.draws,
-        "prime": row.prime,
-        "seconds": round(found.seconds, 4),
-    }
+    return {"module": found.module, **body_of(found.row), "seconds": round(found.seconds, 4)}

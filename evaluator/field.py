@@ -7,10 +7,12 @@ RULES. What computes is here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from ..hlo.dtypes import DType
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from .elements import U64, Array, Elements, signs, special
@@ -18,7 +20,7 @@ from .field_library import CALLS, library_rule
 from .reference import convert, convolution, linalg, region, shape
 from .reference.complex import make_complex
 from .reference.context import Context, Value
-from .reference.control import constant
+from .reference.control import constant, while_
 from .reference.lifting import lift
 from .reference.shape import crop
 from .rules import RULES, Form, Reference, Rules, rule, typed
@@ -89,11 +91,36 @@ def field_rules(e: Elements) -> Rules:
         Op.CONVERT: typed(lambda i, x: _convert(e, i, x)),
         Op.IOTA: rule(lambda i, operands, context: _iota(e, i, operands, context)),
         Op.REDUCE: rule(_reduce),
+        Op.WHILE: rule(_while),
         Op.DOT: rule(lambda i, operands, context: _dot(e, i, operands, context)),
         Op.CONVOLUTION: rule(lambda i, operands, context: _convolution(e, i, operands, context)),
         **dict.fromkeys(CALLS, rule(library_rule(e))),
     }
     return made
+
+
+MAXIMUM_TRIPS = 1000
+"""Trips of a loop: what ends on floats, when they overflow, need not end over a field."""
+
+
+class _Counted:
+    """A context that ends a loop of too many trips."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._calls = context, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
+        self._calls += 1  # of the condition and the body
+        if self._calls > 2 * MAXIMUM_TRIPS:
+            raise UnsupportedError("evaluator", f"a loop of more than {MAXIMUM_TRIPS} trips over a field")
+        return self._context.call(computation, arguments)
+
+
+def _while(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    return while_(instruction, operands, cast(Context, _Counted(context)))
 
 
 def _by_kind(

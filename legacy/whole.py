@@ -120,13 +120,13 @@ def abreast(task: Task) -> Fit:
     return _fit(task, Abreast.of(task.results, order, tile, task.partition))
 
 
-@form("sort/insertion", _emit_rows, sort, RUN="elements of a row")
+@form("sort/insertion", _emit_rows, sort, MAXIMUM_RUN_ELEMENTS="elements of a row")
 def insertion(task: Task) -> Fit:
     """Rows that are one run."""
     _whole(task, Op.SORT)
     cut = sort.Cut.of(task.results)
     needs(not cut.is_part, "parts of rows are wanted")
-    at_most(cut.length, sort.RUN, "elements of a row")
+    at_most(cut.length, sort.MAXIMUM_RUN_ELEMENTS, "elements of a row")
     return _fit(task, sort.Way(False))
 
 

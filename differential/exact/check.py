@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -43,7 +43,7 @@ class Status(Enum):
 @dataclass(frozen=True)
 class Row:
     """A kernel. reason: which of the three differs, with the first element, or why it did not run. draws: how many were
-    compared.
+    compared. forms: (stack, form) of its code.
     """
 
     kernel: str
@@ -53,6 +53,7 @@ class Row:
     draws: int = 0
     prime: int = 0
     blamed: tuple[str, ...] = ()
+    forms: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_equal(self) -> bool:
@@ -96,6 +97,11 @@ class Kernel:
 
     def compared(self, cases: Iterable[tuple[Draw, Sequence[np.ndarray]]]) -> Row:
         """The row of cases: each a draw, and an array for each parameter of the module."""
+        row = self._compared(cases)
+        found = {(stack, form) for (stack, _), built in self._built.items() for form in built.forms}
+        return replace(row, forms=tuple(sorted(found)))
+
+    def _compared(self, cases: Iterable[tuple[Draw, Sequence[np.ndarray]]]) -> Row:
         name, opcode = self.request.name, self.request.instruction.opcode
         count, prime, why = 0, 0, OF_LIBRARY if self.request.instruction.opcode in LIBRARY else ""
         for draw, inputs in cases:
@@ -107,11 +113,23 @@ class Kernel:
             found = compared(results, draw.elements)
             if found is None:
                 count += 1
-            elif sorts_by_orders(self.module, self._parameters(inputs), draw.elements):
+            elif self._loses(results, draw) or sorts_by_orders(self.module, self._parameters(inputs), draw.elements):
                 return Row(name, opcode.value, Status.DIFFER, found[1], count, prime, found[0])
             else:
                 why = NO_ORDER
         return Row(name, opcode.value, Status.EQUAL if count else Status.NOT_RUN, why, count, prime)
+
+    def _loses(self, results: dict[str, list[np.ndarray]], draw: Draw) -> bool:
+        """Whether a sort gives other elements than those of its operands: no comparator permits that."""
+        i = self.request.instruction
+        if i.opcode is not Op.SORT:
+            return False
+        axis = i.dimensions[0]
+        for leaf in zip(*results.values(), strict=True):
+            first, *others = (np.sort(residues(x, draw.elements), axis) for x in leaf)
+            if not all(np.array_equal(first, other) for other in others):
+                return True
+        return False
 
     def _parameters(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return _parameters(self.request, self.module, _operands(self.request, self.module, inputs))
@@ -137,8 +155,15 @@ class Kernel:
 NO_ORDER = "a sort's comparator is no order of these elements"
 
 
+MAXIMUM_ELEMENTS = 1 << 26
+"""Elements of an array: the evaluator would take minutes, and gigabytes, for more."""
+
+
 def evaluated(module: Module, inputs: Sequence[np.ndarray], elements: Elements) -> list[np.ndarray]:
-    """The results of a module over a field."""
+    """The results of a module over a field. Raises UnsupportedError."""
+    largest = max((s.size for i in module.instructions() for _, s in i.shape.leaves() if s.is_array), default=0)
+    if largest > MAXIMUM_ELEMENTS:
+        raise UnsupportedError("evaluator", f"an array of {largest} elements over a field")
     with np.errstate(all="ignore"):
         return evaluate(module, inputs, flush_subnormals=False, rules=field_rules(elements))
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why elements differ. ORDERED: on draws whose twist keeps integers in order they must be equal."""
 
+    SQUARED = "a square is not negative"
     ROUNDED = "a folded constant is rounded"
     NAMED = "an identity of powers, a function that is known by its name only"
     ORDERED = "the order of integers as floats"
@@ -20,6 +21,7 @@ EACH = ""
 """In place of a rule's name: each rewrite of the pass."""
 
 DECLARED: dict[tuple[str, str], Reason] = {
+    ("algebra", "abs_of_what_is_not_negative"): Reason.SQUARED,
     ("algebra", "power_half"): Reason.NAMED,
     ("algebra", "power_small"): Reason.NAMED,
     ("algebra", "power_complex"): Reason.NAMED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 
 from ...codegen.options import Target
 from ...hlo.ir import Instruction
@@ -29,11 +30,14 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """method: the strongest that the kernel permits. row: its verdict (equal, differ or not run), of `cases` runs."""
+    """method: the strongest that the kernel permits. row: its verdict (equal, differ or not run), of `cases` runs.
+    why: what stood against a proof, or is wrong by it, where the method is `sampled`.
+    """
 
     method: Method
     row: Row
     cases: int
+    why: str = ""
 
 
 def evidence_of(request: KernelRequest, seed: int = 0, target: Target | None = None) -> Evidence:
@@ -51,7 +55,12 @@ def evidence_of(request: KernelRequest, seed: int = 0, target: Target | None = N
         draw = next(iter(draws(instruction, seed)))
         row = kernel.compared((draw, inputs) for inputs in every)
         return Evidence(Method.EXHAUSTIVE, row, row.draws)
-    return Evidence(Method.SAMPLED, row, row.draws)
+    if find_spec("z3") is None:
+        return Evidence(Method.SAMPLED, row, row.draws, "z3-solver is not installed (./testbed setup --dev)")
+    from .proof import proof_of
+
+    why = proof_of(kernel.module, frozenset(row.forms), target)
+    return Evidence(Method.SAMPLED if why else Method.PROVED, row, row.draws, why)
 
 
 def evidence_in(requests: Sequence[KernelRequest], seed: int = 0) -> Iterator[tuple[KernelRequest, Evidence]]:

@@ -29,7 +29,7 @@ from ...planning.plan import (
     Step,
     WhileStep,
 )
-from .check import HLO, NO_ORDER, STACKS, Row, Status, compared, evaluated, sorts_by_orders
+from .check import HLO, NO_ORDER, STACKS, Row, Status, check_kernel, compared, evaluated, sorts_by_orders
 from .draw import Draw, draws_of, float_types
 from .integers import Integers
 from .library import call_library
@@ -148,6 +148,18 @@ def check_program(module: Module, seed: int = 0, plan: Plan | None = None) -> Ro
         notes |= dict.fromkeys(said)
         count += 1
     return Row(PROGRAM, "", Status.EQUAL if count else Status.NOT_RUN, "; ".join(notes), count, prime)
+
+
+def check_all(module: Module, plan: Plan | None = None, seed: int = 0) -> list[Row]:
+    """The row of each kernel that a stack emits, and that of the whole program, up to the first that differs."""
+    verify(module)
+    plan = plan or HostCompiler().run_hlo_passes(module, CompileOptions())
+    rows: list[Row] = []
+    for request in plan.emitted:
+        rows.append(check_kernel(request, seed))
+        if rows[-1].status is Status.DIFFER:
+            return rows
+    return [*rows, check_program(module, seed, plan)]
 
 
 def _of_passes(

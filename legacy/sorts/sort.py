@@ -30,7 +30,7 @@ from . import sort_radix, sort_select
 from .sort_order import KeyOrder, flushing_order, structure
 from .sort_rows import OperandRow, OperandRows, Target, at_starts
 
-RUN = 16
+MAXIMUM_RUN_ELEMENTS = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
 merges of n elements move 4·n.
 """
@@ -153,7 +153,7 @@ class _Sorter:
     def sort(self, targets: OperandRows, starts: Sequence[int]) -> None:
         """Sort the row. starts: for each target, the first element of the sorted row that it gets."""
         way, spare = self.way, self.memory.spare
-        passes = (-(-self.length // RUN) - 1).bit_length()
+        passes = (-(-self.length // MAXIMUM_RUN_ELEMENTS) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
         if way.selected:
             last = self._select(last, [s[0] for s in spare])
@@ -186,11 +186,11 @@ class _Sorter:
     def sort_few(self, rows: OperandRows, others: OperandRows, count: ir.Value) -> OperandRows:
         """Sort the first elements of `rows`; returns where they are."""
         code = self.code
-        with code.range(0, count, RUN, unroll=Unroll.NEVER) as i:
-            end = code.minimum(code.add(i, RUN), count)
+        with code.range(0, count, MAXIMUM_RUN_ELEMENTS, unroll=Unroll.NEVER) as i:
+            end = code.minimum(code.add(i, MAXIMUM_RUN_ELEMENTS), count)
             self._insert(rows, i, end, lambda place: [row.read(code, place) for row in rows])
         b = code.b
-        runs = b.lshr(b.sub(count, I64(1)), I64(RUN.bit_length() - 1))
+        runs = b.lshr(b.sub(count, I64(1)), I64(MAXIMUM_RUN_ELEMENTS.bit_length() - 1))
         passes = b.sub(I64(64), code.intrinsic("llvm.ctlz.i64", I64, [runs, BOOL(0)]))
         return self._merge_all(rows, others, passes, count)
 
@@ -209,9 +209,9 @@ class _Sorter:
     def _sort_runs(self, last: OperandRows, other: OperandRows, passes: int) -> None:
         """Sort runs, then merge them back and forth; the last pass writes to `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
-        with self.code.loop(self.length, step=RUN, unroll=Unroll.NEVER) as i:
+        with self.code.loop(self.length, step=MAXIMUM_RUN_ELEMENTS, unroll=Unroll.NEVER) as i:
             start = i
-            end = self.code.minimum(self.code.add(start, RUN), self.length)
+            end = self.code.minimum(self.code.add(start, MAXIMUM_RUN_ELEMENTS), self.length)
             self._insert(first, start, end, self._source)
         self._merge_all(first, second, passes, self.length)
 
@@ -263,8 +263,8 @@ class _Sorter:
         loop = code.range(0, passes, carried=starts, unroll=Unroll.NEVER)
         count = len(first)
         source, target = at_starts(first, loop.carried[:count]), at_starts(second, loop.carried[count:])
-        b, shift = code.b, code.value(code.add(loop.index, RUN.bit_length()))
-        width, both = b.shl(I64(RUN), code.value(loop.index)), b.shl(I64(1), shift)
+        b, shift = code.b, code.value(code.add(loop.index, MAXIMUM_RUN_ELEMENTS.bit_length()))
+        width, both = b.shl(I64(MAXIMUM_RUN_ELEMENTS), code.value(loop.index)), b.shl(I64(1), shift)
         last = code.value(code.subtract(length, 1))
         with code.loop(b.lshr(b.add(last, both, flags=("nsw",)), shift), unroll=Unroll.NEVER) as pair:
             b = code.b
@@ -316,7 +316,7 @@ class _Few:
         self.shapes = [shape for _, shape in instruction.shape.leaves()]
         dtypes = "".join(f".{shape.dtype.value}" for shape in self.shapes)
         meaning = hashlib.sha256(structure(instruction.attributes["to_apply"]).encode()).hexdigest()
-        self.name = f"legacy.few{dtypes}.{RUN}.{meaning[:16]}"
+        self.name = f"legacy.few{dtypes}.{MAXIMUM_RUN_ELEMENTS}.{meaning[:16]}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Few) and self.name == other.name

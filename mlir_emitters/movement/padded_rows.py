@@ -22,9 +22,14 @@ from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, bounds
 from ..loops.view import Subject, View
 
-MAXIMUM_ROW_ELEMENTS = 16  # elements of a row of the result; vectors of code are as many
-MINIMUM_ELEMENTS = 1 << 12  # elements of a result
-NARROW_BYTES = 2  # bytes of lanes that a processor may move within a part of a vector only
+MAXIMUM_ROW_ELEMENTS = 16
+"""Elements of a row of the result; vectors of code are as many."""
+
+MINIMUM_ELEMENTS = 1 << 12
+"""Elements of a result."""
+
+NARROW_BYTES = 2
+"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)

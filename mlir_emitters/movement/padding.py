@@ -30,7 +30,7 @@ MAXIMUM_NEIGHBOURS = 8
 MINIMUM_ROW_PLACES, SCATTERED_BYTES = 32, 4
 """Places of a row below which LLVM would make vectors of several rows, and scatter them; bytes of what it scatters."""
 
-NARROW_BYTES = 2
+MAXIMUM_UNMASKED_BYTES = 2
 """Bytes of elements for which processors without masks have no vectors of what is read under a condition."""
 
 MINIMUM_ELEMENTS = 1 << 12
@@ -67,8 +67,8 @@ def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
     if result.dims[fast] <= MAXIMUM_ROW_ELEMENTS:
         return f"rows of {result.dims[fast]} elements, no more than {MAXIMUM_ROW_ELEMENTS}"
-    if result.dtype.bytes > NARROW_BYTES:
-        return more(result.dtype.bytes, "bytes of an element", NARROW_BYTES)
+    if result.dtype.bytes > MAXIMUM_UNMASKED_BYTES:
+        return more(result.dtype.bytes, "bytes of an element", MAXIMUM_UNMASKED_BYTES)
     return None if isinstance(boxes_of([result]), str) else "regions are better"
 
 

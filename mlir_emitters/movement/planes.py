@@ -19,11 +19,14 @@ from ..loops.form import Answer, Fits, fewer
 from ..loops.loops import Places
 from ..loops.ranges import Steps, outer_loops
 from ..loops.view import Subject, View
+from .padded_rows import NARROW_BYTES
 from .transposition import pure_transposition
 
 MAXIMUM_CHANNELS = 4
-MINIMUM_ELEMENTS = 1 << 12  # elements of an array
-NARROW_BYTES = 2  # bytes of lanes that a processor may move within a part of a vector only
+"""Channels of a pixel."""
+
+MINIMUM_ELEMENTS = 1 << 12
+"""Elements of an array."""
 
 
 @dataclass(frozen=True, slots=True)

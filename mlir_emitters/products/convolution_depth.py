@@ -21,7 +21,7 @@ from ..loops.form import fewer
 from ..loops.helper import call_helper, memory_types
 from ..loops.ranges import Steps, grouped, outer_loops, width_of
 from ..reductions.windows import Geometry, Site
-from .convolution_blocks import FEATURE, LONG_PRODUCTS, MINIMUM_WORK, Blocks, in_chains, inside_of, reuse_axis
+from .convolution_blocks import CHAIN_PRODUCTS, FEATURE, MINIMUM_WORK, Blocks, in_chains, inside_of, reuse_axis
 from .convolution_vectors import Kernel, VectorTiles
 from .convolution_window import Loop
 from .dot import accumulator_of
@@ -109,7 +109,7 @@ def depth_blocks(facts: Facts, node: Node) -> Blocks:
     inside, apart = inside_of(geometry, reuse, holes=True)
     width, tile = tile_of(facts, geometry.features, max(1, len(inside) // apart))
     blocks = Blocks(FEATURE, reuse, width, tile, apart, 1, lanes, calls=True)
-    return in_chains(facts, node, blocks, LONG_PRODUCTS * lanes)
+    return in_chains(facts, node, blocks, CHAIN_PRODUCTS * lanes)
 
 
 class DepthTiles(VectorTiles):

@@ -33,11 +33,8 @@ from .dot_registers import FEW_REGISTERS
 MAXIMUM_SUM_VECTORS = 24
 """Vectors of sums of a tile: more need no fewer loads, and are more code."""
 
-CACHE_BYTES = 1 << 18
-"""Bytes of a kernel that stay in the second cache in any order of memory; runs of larger ones may fall on few sets."""
-
 MAXIMUM_COPY_BYTES = 3 << 18
-"""Bytes of a copy: it shall fit in that cache beside the input, and on the stack."""
+"""Bytes of a copy: it shall fit in the second cache besides the input, and on the stack."""
 
 COPY_PLACES = 40
 """Places that share a copy at least: it takes a load and a store for each element."""
@@ -106,17 +103,20 @@ def vector_blocks(facts: Facts, node: Node, lanes: int) -> Blocks:
     width = min(vectors * vector_lanes, geometry.features)
     blocks = Blocks(lanes, reuse, width, tile, apart, vector_lanes, vector_lanes)
     size = math.prod(s.window for s in geometry.slides) * geometry.inputs * blocks.pitch(width)
-    if _copies(geometry, node.inputs[1], wide) and size * wide.bytes <= MAXIMUM_COPY_BYTES:
+    if _copies(facts, geometry, node.inputs[1], wide) and size * wide.bytes <= MAXIMUM_COPY_BYTES:
         blocks = replace(blocks, panel=size)
     blocks = in_chains(facts, node, blocks, chain_of(geometry))
     return _covering(node, blocks, inside) if _calls(node, blocks) else blocks
 
 
-def _copies(geometry: Geometry, kernel: Buffer, wide: DType) -> bool:
-    """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
+def _copies(facts: Facts, geometry: Geometry, kernel: Buffer, wide: DType) -> bool:
+    """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions. A
+    quarter of the second cache holds one in any order of memory; runs of larger ones may fall on few sets.
+    """
     places = math.prod(geometry.extents) // geometry.features
     first = kernel.strides[geometry.labels.kernel_output_feature] == 1
-    return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * wide.bytes > CACHE_BYTES
+    large = size_of(kernel) * wide.bytes > facts.processor.second_cache_bytes // 4
+    return first and geometry.groups == 1 and places >= COPY_PLACES and large
 
 
 def _calls(node: Node, blocks: Blocks) -> bool:

@@ -18,8 +18,11 @@ from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
 from .dot_dtypes import IN_VECTORS
 
-ROWS_AT_ONCE = 8  # streams of memory that a processor follows at the same time
-SUMS_AT_ONCE = 16  # enough to hide the latency of an addition
+ROWS_AT_ONCE = 8
+"""Rows, streams of memory that a processor follows at the same time."""
+
+SUMS_AT_ONCE = 16
+"""Sums, enough to hide the latency of an addition."""
 
 
 def rows_at_once(columns: int, registers: int) -> int:

@@ -6,9 +6,14 @@ import functools
 
 from ...hlo.dtypes import DType
 
-SHORTEST = 16  # bytes of a vector
-CONSTANTS = 8  # registers that the conversion of a narrow float takes
-FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversions
+MINIMUM_VECTOR_BYTES = 16
+"""Bytes of a vector."""
+
+CONSTANT_REGISTERS = 8
+"""Registers that the conversion of a narrow float takes."""
+
+FEW_REGISTERS = 16
+"""Registers: with as few, no step has time for a fetch besides conversions."""
 
 
 @functools.cache
@@ -20,7 +25,7 @@ def best_tile(registers: int, converting: bool = False, narrow: bool = False, pa
     because most products have a multiple of one as columns. narrow: of 8 bits and less, whose conversions have more
     constants, which LLVM keeps in registers all the time, where there are many. parts: factors of A in an element.
     """
-    registers -= CONSTANTS if narrow and registers > CONSTANTS * 2 else 2 if converting else 0
+    registers -= CONSTANT_REGISTERS if narrow and registers > CONSTANT_REGISTERS * 2 else 2 if converting else 0
     tiles = [((registers - vectors - 1) // (vectors * parts), vectors) for vectors in (1, 2, 4, 8)]
     return max(tiles, key=lambda tile: parts * tile[0] * tile[1] / (parts * tile[0] + tile[1]))
 
@@ -41,4 +46,4 @@ def lanes_of(vector_bits: int, wide: DType, columns: int) -> int:
     """
     lanes = vector_bits // (8 * wide.bytes)
     short = columns & -columns
-    return short if short == columns and short * wide.bytes >= SHORTEST and short < lanes else lanes
+    return short if short == columns and short * wide.bytes >= MINIMUM_VECTOR_BYTES and short < lanes else lanes

@@ -69,3 +69,31 @@ def test_a_whole_program(folder, capsys):
 def test_a_folder_without_modules_is_refused(tmp_path, capsys):
     assert main(["exact", str(tmp_path)]) == 2
     assert "no module" in capsys.readouterr().err
+
+
+def test_diff_without_bounds(folder, capsys):
+    assert main(["diff", str(folder / "a.hlo"), "--exact"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out == "verdict: legacy, mlir and the HLO are equal over a field: 2 kernels and programs on 3 draws"
+    with planted(FAULTS["legacy-subtract-swapped"]):
+        assert main(["diff", str(folder / "a.hlo"), str(folder / "below" / "c.hlo"), "--exact", "--json"]) == 1
+    first, second = json.loads(capsys.readouterr().out)["programs"]
+    assert (first["status"], second["status"]) == (1, 0)
+    assert first["verdict"] == "over a field, r_kernel differs: suspect legacy" and second["agrees"]
+    assert first["exact"][0]["blamed"] == ["legacy"] and first["exact"][0]["forms"]
+
+
+@pytest.mark.parametrize("other", [["--stacks", "legacy,mlir"], ["--platforms", "host,c"], ["--atol", "1"]])
+def test_options_that_exact_has_no_use_for(folder, other, capsys):
+    assert main(["diff", str(folder / "a.hlo"), "--exact", *other]) == 2
+    assert "--exact exclude each other" in capsys.readouterr().err
+
+
+def test_bisect_over_fields(folder, capsys):
+    assert main(["bisect", str(folder / "a.hlo"), "--exact"]) == 1
+    assert "equal over a field: r_kernel, (program)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_reduce_over_fields(folder, capsys):
+    assert main(["reduce", str(folder / "a.hlo"), "--exact", "-o", str(folder / "r")]) == 1
+    assert "nothing to reduce, all stacks agree: equal over a field" in " ".join(capsys.readouterr().out.split())

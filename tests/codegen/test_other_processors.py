@@ -1,4 +1,4 @@
-"""Kernels of both stacks for AArch64 and RISC-V compute what the evaluator does: a cross compiler links them, QEMU runs."""
+"""Kernels of both stacks for AArch64 and RISC-V compute what the evaluator does, run by QEMU."""
 
 import shutil
 import subprocess

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ...differential.exact.check import NO_ORDER, Row, Status, check_kernel, check_module, compared, kernels_of
-from ...differential.exact.corpus import check_files, modules_in
+from ...differential.exact.corpus import check_files, check_programs, modules_in
 from ...differential.exact.declared import DECLARED, EACH, Reason
 from ...differential.exact.draw import draws, draws_of, float_types, format_of
 from ...differential.exact.integers import Integers
@@ -20,7 +20,9 @@ from ...evaluator.evaluator import evaluate
 from ...evaluator.field import field_rules
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
+from ...hlo.errors import UnsupportedError
 from ..support.corpus import sample
+from ..support.loops import LOOP
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 
@@ -75,6 +77,9 @@ TEXTS = {
     "an integer quotient": module(
         "p = s32[40] parameter(0)\n q = s32[40] parameter(1)\n a = s32[40] divide(p, q)\n b = s32[40] remainder(p, q)\n"
         "ROOT r = s32[40] add(a, b)"
+    ),
+    "a number of an iota": module(
+        "i = f64[3,2] iota(), iota_dimension=1\n ROOT r = f64[1,1] slice(i), slice={[0:1], [1:2]}"
     ),
     "bits that are no elements": module(
         "i = u16[65536] iota(), iota_dimension=0\n b = bf16[65536] bitcast-convert(i)\nROOT r = s16[65536] convert(b)"
@@ -131,35 +136,6 @@ def test_an_idea_that_both_stacks_share_is_seen() -> None:
 
 
 UNWRITTEN = FAULTS["legacy-last-column-unwritten"]
-
-
-LOOP = """HloModule m
-
-body {
-  s = (s32[], f32[4], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  x = f32[4] get-tuple-element(s), index=1
-  y = f32[4] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  z = f32[4] multiply(x, y)
-  ROOT r = (s32[], f32[4], f32[4]) tuple(j, y, z)
-}
-condition {
-  s = (s32[], f32[4], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant({trips})
-  ROOT r = pred[] compare(i, n), direction=LT
-}
-ENTRY e {
-  p = f32[4] parameter(0)
-  q = f32[4] parameter(1)
-  zero = s32[] constant(0)
-  t = (s32[], f32[4], f32[4]) tuple(zero, p, q)
-  w = (s32[], f32[4], f32[4]) while(t), condition=condition, body=body
-  ROOT r = f32[4] get-tuple-element(w), index=2
-}
-"""
 
 
 def test_a_program_runs_its_loops_in_its_buffers() -> None:
@@ -241,6 +217,24 @@ def test_rules_of_algebra_are_named_by_the_number_of_their_rewrite() -> None:
     assert [rule_of(text, n) for n in (1, 2)] == ["power_small", "twice"]
 
 
+def test_a_fact_of_real_numbers_is_declared() -> None:
+    row = check_program(
+        parse_module(module("p = f32[32] parameter(0)\n m = f32[32] multiply(p, p)\n ROOT a = f32[32] abs(m)"))
+    )
+    assert row.status is Status.EQUAL
+    assert row.reason == "algebra (abs_of_what_is_not_negative) changes it as declared: a square is not negative"
+
+
+def test_a_module_of_large_arrays_is_not_evaluated() -> None:
+    text = module(
+        "c = f32[] constant(1)\n b = f32[320,999,400] broadcast(c), dimensions={}\n z = f32[] constant(0)\n"
+        "ROOT r = f32[] reduce(b, z), dimensions={0,1,2}, to_apply=add",
+        ADD.format("f32"),
+    )
+    row = check_program(parse_module(text))
+    assert row.status is Status.EQUAL and "an array of 127872000 elements" in row.reason, row
+
+
 def test_unwritten_memory_is_no_result() -> None:
     with planted(UNWRITTEN):
         assert any(r.status is Status.DIFFER and "legacy" in r.blamed for r in rows_of(UNWRITTEN.text))
@@ -278,6 +272,14 @@ def test_a_comparator_that_is_no_order_is_no_alarm(comparator: str, draws: int) 
     assert row.status is Status.EQUAL and row.draws == draws and (row.reason == NO_ORDER) == (draws < 3), row
     row = check_program(parse_module(text))
     assert row.status is Status.EQUAL and row.draws == draws, row
+
+
+def test_a_sort_keeps_its_elements_by_any_comparator() -> None:
+    fault = FAULTS["legacy-sort-last-run-unwritten"]
+    assert not any(r.status is Status.DIFFER for r in rows_of(fault.text))
+    with planted(fault):
+        (row,) = rows_of(fault.text)
+    assert row.status is Status.DIFFER and "legacy" in row.blamed
 
 
 def test_a_wrong_sort_by_an_order_is_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,9 +366,10 @@ def test_the_field_fits_the_narrowest_type(types: list[DType], prime: int) -> No
 
 def test_draws_are_generic_crowded_and_more_for_narrow_types() -> None:
     text = "p = {0}[9] parameter(0)\n ROOT r = {0}[9] negate(p)"
-    kernels = [kernels_of(parse_module(module(text.format(t))))[0] for t in ("f32", "bf16")]
-    wide, narrow = (list(draws(k.instruction)) for k in kernels)
-    assert len(wide) == 3 and len(narrow) == 4
+    kernels = [kernels_of(parse_module(module(text.format(t))))[0] for t in ("f32", "bf16", "f8e5m2")]
+    wide, narrow, byte = (list(draws(k.instruction)) for k in kernels)
+    assert len(wide) == 3 and len(narrow) == 4 and len(byte) == 8
+    assert len({d.field for d in byte}) == 2 and len({d.seed for d in byte}) == 8
     assert [d.crowded for d in wide] == [False, False, True]
     assert {d.integers for d in wide} == set(Integers)
     small, middle = wide[0].field.twist, wide[1].field.twist
@@ -394,3 +397,38 @@ def test_the_sentence_names_who_differs() -> None:
 @pytest.mark.parametrize("file", sample("op_cases/*.hlo", 12), ids=lambda f: f.stem)
 def test_a_sample_of_the_shared_corpus(file: Path) -> None:
     assert [f for f in check_files([file], file) if f.row.status is Status.DIFFER] == []
+
+
+@pytest.mark.parametrize("file", sample("jax_programs/*/module.hlo", 2), ids=lambda f: f.parent.name)
+def test_whole_programs_of_the_shared_corpus(file: Path) -> None:
+    (found,) = check_programs([file], file)
+    assert found.row.status is Status.EQUAL, found.row
+
+
+ENDLESS = """HloModule m
+
+body {
+  s = (f32[2]) parameter(0)
+  x = f32[2] get-tuple-element(s), index=0
+  y = f32[2] add(x, x)
+  ROOT r = (f32[2]) tuple(y)
+}
+condition {
+  s = (f32[2]) parameter(0)
+  ROOT r = pred[] constant(true)
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  t = (f32[2]) tuple(p)
+  ROOT w = (f32[2]) while(t), condition=condition, body=body
+}
+"""
+
+
+def test_a_loop_without_end_ends_as_not_run() -> None:
+    """On floats it ends where they no longer change, which no element does."""
+    row = check_program(parse_module(ENDLESS))
+    assert row.status is Status.NOT_RUN and "trips" in row.reason, row
+    with pytest.raises(UnsupportedError, match="a loop of more than 1000 trips"):
+        elements = next(iter(draws_of(frozenset({DType.F32})))).elements
+        evaluate(parse_module(ENDLESS), [np.ones(2, np.float32)], flush_subnormals=False, rules=field_rules(elements))

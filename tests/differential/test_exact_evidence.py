@@ -33,8 +33,8 @@ KINDS = {
         "p = pred[5] parameter(0)\n a = pred[5] reverse(p), dimensions={0}\n ROOT r = pred[5] xor(p, a)",
         Method.EXHAUSTIVE,
     ),
-    "words by bits": (
-        "p = s32[9] parameter(0)\n q = s32[9] parameter(1)\n ROOT r = s32[9] shift-left(p, q)",
+    "a sort of words": (
+        "p = s32[9] parameter(0)\n q = s32[9] reverse(p), dimensions={0}\n ROOT r = s32[9] maximum(p, q)",
         Method.SAMPLED,
     ),
     "a library's": ("p = c64[8] parameter(0)\n ROOT r = c64[8] fft(p), fft_type=FFT, fft_length={8}", Method.SAMPLED),

@@ -36,11 +36,10 @@ def header() -> str:
     else:
         folder = Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "wheels"
         if not list(folder.glob("xla_cpu_pjrt-*.whl")):
-            command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder), WHEEL]
-            try:
-                subprocess.run(command, check=True, capture_output=True, timeout=120)
-            except (subprocess.SubprocessError, OSError) as error:
-                pytest.skip(f"pip cannot download {WHEEL}: {error}")
+            command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "--timeout", "30", "--retries", "1"]
+            done = subprocess.run([*command, "-d", str(folder), WHEEL], capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"pip cannot download {WHEEL}: {done.stderr.strip()[-300:]}")
         with zipfile.ZipFile(next(folder.glob("xla_cpu_pjrt-*.whl"))) as wheel:
             text = wheel.read("xla_plugins/xla_cpu_pjrt/include/pjrt_c_api.h").decode()
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
