@@ -82,8 +82,8 @@ MEMORY: tuple[Fault, ...] = (
             Edit(
                 "legacy.sorts.sort",
                 "_Sorter._sort_runs",
-                "loop(self.length, step=RUN",
-                "loop(self.length - RUN, step=RUN",
+                "loop(self.length, step=MAXIMUM_RUN_ELEMENTS",
+                "loop(self.length - MAXIMUM_RUN_ELEMENTS, step=MAXIMUM_RUN_ELEMENTS",
             )
         ],
         _sorted(1500),
