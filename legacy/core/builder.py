@@ -489,7 +489,6 @@ class Code:
             found = _INDEX_OPS[op](self, scope.builder, self.value(a), self.value(b))
             scope.memo[key] = found
             self.define(found, scope)
-        assert isinstance(found, ir.Value)
         return found
 
     def _extremum(self, builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -18,7 +18,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import IndexValue
-from ..core.registers import Register
+from ..core.registers import Register, register_type
 from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, form, needs
@@ -239,9 +239,7 @@ class Tile:
 
     def _multiply_add(self, total: Register, a: Register, b: Register) -> Register:
         if self.dtype in (DType.F32, DType.F64):
-            assert isinstance(total, ir.Value) and isinstance(a, ir.Value) and isinstance(b, ir.Value)
-            name = f"llvm.fma.f{self.dtype.bits}"
-            return self.code.intrinsic(name, total.type, [a, b, total])
+            return self.code.intrinsic(f"llvm.fma.f{self.dtype.bits}", register_type(self.dtype), [a, b, total])
         return multiply_add(self.code, self.dtype, total, a, b, in_order=True)
 
     def places(self, side: Side) -> list[IndexValue]:

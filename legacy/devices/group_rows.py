@@ -78,8 +78,7 @@ def can_begin(reduction: Reduction) -> bool:
 
 def begin_with(reducer: Reducer, like: Register) -> Register:
     """The value with which an item's part of a reduction begins."""
-    assert reducer.simple is not None
-    op, dtype = reducer.simple.opcode, reducer.dtypes[0]
+    op, dtype = reducer.op, reducer.dtypes[0]
     if dtype.is_complex:
         return nothing(like)
     (register,) = flatten(like)

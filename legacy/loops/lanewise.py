@@ -103,7 +103,6 @@ class Lanewise:
         if source.shape.rank:
             return self._load(e, e.leaves[source], sums, column)
         number = e.number(source)
-        assert isinstance(number, ir.Value)
         return splat(code.b, number, sums.type.count)
 
     def _load(self, e: Elemental, pointer: Pointer, like: ir.Value, offset: IndexValue) -> ir.Value:

@@ -40,7 +40,6 @@ class Leaf:
     def value(self, e: Elemental, index: Index) -> Register:
         value = e.value(self.instruction, index)
         for i in self.path:
-            assert isinstance(value, tuple)
             value = value[i]
         return value
 

@@ -63,11 +63,9 @@ def store(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, value:
     type_, size = memory_type(dtype), dtype.component.bytes
     place = address(code, pointer, dtype, offset)
     if dtype.is_complex:
-        assert isinstance(value, tuple)
         b.store(value[0], place, align=size)
         b.store(value[1], b.gep(place, [ir.IntType(64)(1)], inbounds=True, source_etype=type_), align=size)
         return
-    assert isinstance(value, ir.Value)
     if dtype is DType.PRED:
         value = b.zext(value, I8)
     elif dtype.bits < 8:

@@ -94,7 +94,6 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     batch = [p for d, p in enumerate(multi) if d not in offset_dims]
     offsets = iter([multi[d] for d in offset_dims])
     numbers = yield from addressing.numbers(e, batch)
-    assert isinstance(numbers, tuple)
     starts = dict(zip(addressing.components, numbers, strict=True))
     positions: list[IndexValue] = []
     for d, (size, length) in enumerate(zip(source.shape.dims, a["slice_sizes"], strict=True)):
@@ -225,7 +224,6 @@ class Scatter:
         starts: dict[int, IndexValue] = {d: batch[b] for d, b in addressing.batching.items()}
         inside: ir.Value | None = None
         numbers = self.e.run(addressing.numbers(self.e, batch))
-        assert isinstance(numbers, tuple)
         for d, number in zip(addressing.components, numbers, strict=True):
             starts[d] = widened_start(code, addressing.indices, number)
             limit = I64(self.dims[d] - self.window.get(d, 1))
@@ -278,7 +276,6 @@ class Scatter:
         old = [load(code, *place) for place in places]
         value = e.apply(self.instruction.called()[0], [*old, *new])
         values = value if self.instruction.shape.is_tuple else (value,)
-        assert isinstance(values, tuple)
         for place, combined in zip(places, values, strict=True):
             store(code, *place, combined)
 

@@ -104,7 +104,6 @@ class PaddedRows:
             chosen = shuffled(b, row, mask, filled)
             b.store(chosen, there, align=dtype.component.bytes)
         (rest,) = loop.close([code.value(code.add(loop.index, together))])
-        assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
         with code.range(rest, end, unroll=Unroll.SCALAR) as i:

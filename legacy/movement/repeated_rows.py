@@ -99,7 +99,6 @@ class RepeatedRows:
             place = code.add(code.multiply(rows.index, period), line)
             _copy(code, block, line, leaf.pointer(e), place, ir.VectorType(part, lanes))
         (rest,) = rows.close([code.value(code.add(rows.index, self.together))])
-        assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
         first = code.multiply(rest, period)

@@ -295,7 +295,6 @@ def clamped_start(code: Code, start: Instruction, register: Register, limit: int
 
 def widened_start(code: Code, start: Instruction, register: Register) -> IndexValue:
     """A dynamic start index as an i64; larger u64 numbers become the largest i64."""
-    assert isinstance(register, ir.Value)
     scope, code.scope = code.scope, code.home([register])
     key = ("start", id(register))
     wide = code.scope.memo.get(key)
@@ -378,7 +377,6 @@ def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> R
     if source.opcode is Op.TUPLE:
         return (yield source.operands[number], index.within(source.operands[number].shape))
     values = yield source, index.within(source.shape.elements[number])
-    assert isinstance(values, tuple)
     return values[number]
 
 

@@ -48,7 +48,6 @@ def precise(r: Real, name: str, *arguments: V) -> V:
 
 def pair(value: Register) -> Pair:
     """The registers (re, im) of a complex value."""
-    assert isinstance(value, tuple)
     re, im = value
     return re, im
 

@@ -56,7 +56,6 @@ def emit_compare(code: Code, instruction: Instruction, a: Register, b: Register)
     direction = COMPARISONS[instruction.attributes["direction"]]
     if dtype.is_complex:
         return cm.compare(real_of(code, dtype), direction, cm.pair(a), cm.pair(b))
-    assert isinstance(a, ir.Value) and isinstance(b, ir.Value)
     if dtype.is_float:
         if instruction.attributes.get("type") == "TOTALORDER":
             keys = [_total_order(code, dtype, value) for value in (a, b)]

@@ -74,7 +74,11 @@ def _emit(kind: type[Columns]) -> Callable[[Elemental, Results, Blocks, Steps | 
 
 
 def _fit(task: Task, blocks: Blocks, in_steps: bool = True, shares: bool = False) -> Fit:
-    """Steps must not number what is across the columns."""
+    """Steps must not number what is across the columns.
+
+    shares: as of Fit. Calls of `deep` and `channels` may be short, so that the loops around them count: these kernels
+    have all passes, on both stacks, until fewer are measured.
+    """
     inside = _inside(task)
     apart = len(inside) == len(task.numbered) and blocks.across not in inside
     return Fit(blocks, apart and in_steps, task.results.products, shares)

@@ -283,5 +283,4 @@ class _Tile:
                 place[columns.across] = code.add(columns.place[columns.across], p)
             position = columns.c.operands(code, place, taps, feature)[0]
             found = convert(code, dtype, columns.dtype, columns.e.value(source, Index.at(code, source.shape, position)))
-            assert isinstance(found, ir.Value)
             yield found

@@ -97,7 +97,6 @@ def multiply_add(
         real = real_of(code, dtype)
         pairs = [complex_math.pair(value) for value in (total, a, b)]
         return complex_math.add(real, pairs[0], complex_math.multiply_for_sum(real, pairs[1], pairs[2]))
-    assert isinstance(a, ir.Value) and isinstance(b, ir.Value) and isinstance(total, ir.Value)
     if dtype is DType.PRED:
         return code.b.or_(total, code.b.and_(a, b))
     if dtype.is_integer:

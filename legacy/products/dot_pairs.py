@@ -20,7 +20,6 @@ PARTS = 2
 
 def put(code: Code, dtype: DType, panel: Pointer, columns: int, k: IndexValue, j: IndexValue, value: ir.Value) -> None:
     """Store an element of B, in row k and column j, to a panel of `columns` real ones. dtype: of a part."""
-    assert isinstance(value, tuple)
     re, im = value
     first = code.add(code.multiply(k, PARTS * columns), code.multiply(j, PARTS))
     for n, part in ((0, re), (1, im), (columns, code.b.fneg(im)), (columns + 1, re)):
@@ -39,7 +38,6 @@ def put_row(code: Code, dtype: DType, source: ir.Value, panel: Pointer, columns:
 
 def put_left(code: Code, dtype: DType, target: Pointer, first: IndexValue, value: ir.Value) -> None:
     """Store an element of A as two neighbours."""
-    assert isinstance(value, tuple)
     for n, part in enumerate(value):
         code.b.store(part, address(code, target, dtype, code.add(first, n)), align=dtype.bytes)
 

@@ -89,28 +89,24 @@ class ColumnReducer(Reducer):
         return list(open_pair(self.code, opened[0])) if self.in_pairs else opened
 
     def _key(self, value: Register) -> ir.Value:
-        assert self.simple is not None and isinstance(value, ir.Value)
-        return half.key_of(self.code, self.simple.opcode, value)
+        return half.key_of(self.code, self.op, value)
 
     def close(self, values: Sequence[Register]) -> list[Register]:
         if self.by_key:
-            assert isinstance(values[0], ir.Value)
             return [half.of_key(self.code, values[0])]
         return super().close([close_pair(self.code, list(values))] if self.in_pairs else values)
 
     def combine_all(self, accumulators: list[Register], rows: Sequence[Sequence[Register]]) -> list[Register]:
         """The accumulators after several rows, which are not in partial sums."""
         if self.by_key:
-            assert self.simple is not None
             best = accumulators[0]
             for row in rows:
-                best = half.best_key(self.code, self.simple.opcode, best, self._key(row[0]))
+                best = half.best_key(self.code, self.op, best, self._key(row[0]))
             return [best]
         if self.in_pairs:
-            assert self.simple is not None
             values = [self.widened(row)[0] for row in rows]
-            return list(combine_rows(self.code, self.simple.opcode, accumulators, values))
-        if self.simple is not None and self.simple.opcode is Op.MULTIPLY and self.reorders:
+            return list(combine_rows(self.code, self.op, accumulators, values))
+        if self.simple is not None and self.op is Op.MULTIPLY and self.reorders:
             first, *others = [self.widened(row) for row in rows]
             return self.join(accumulators, functools.reduce(self.join, others, first))
         for row in rows:

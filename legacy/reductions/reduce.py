@@ -100,6 +100,12 @@ class Reducer:
         self.simple, self.length, self.in_single = reduction.simple, reduction.length, reduction.in_single
         self.in_parts, self.in_chains = reduction.in_parts, reduction.in_chains
 
+    @property
+    def op(self) -> Op:
+        """The operation that is the whole region."""
+        assert self.simple is not None
+        return self.simple.opcode
+
     def unroll(self, size: int) -> Unroll:
         """Of a loop over a number of elements: LLVM interleaves the chains of a maximum only where it may unroll."""
         if not self.in_chains or size < FEWEST_VECTORS:
@@ -134,15 +140,13 @@ class Reducer:
 
     def combine_chains(self, chains: Sequence[Register], value: Register) -> list[Register]:
         """The accumulators of a long maximum or minimum after a widened value."""
-        assert self.simple is not None
-        return list(combine_chains(self.code, self.simple.opcode, list(chains), value))
+        return combine_chains(self.code, self.op, [*chains], value)
 
     def run(self, first: ir.Value, count: int, ahead: bool = False) -> ir.Value:
         """The extremum of `count` elements in memory, by the function that kernels share. ahead: what follows is
         fetched.
         """
-        assert self.simple is not None
-        return Run(self.simple.opcode, self.dtypes[0], ahead).call(self.code, first, count)
+        return Run(self.op, self.dtypes[0], ahead).call(self.code, first, count)
 
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """Combine accumulators of a simple reduction, in this order."""
@@ -152,9 +156,8 @@ class Reducer:
 
     def merge(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """The accumulators of a simple reduction of the values of both."""
-        assert self.simple is not None
         if self.in_chains:
-            return join_chains(self.code, self.simple.opcode, list(first), list(second))
+            return join_chains(self.code, self.op, [*first], [*second])
         return self.join(first, second)
 
     def result(self, values: list[Register]) -> Register:
@@ -252,12 +255,11 @@ def _extremum_run(reducer: Reducer, inits: list[Register], along: Along, source:
 
 def _in_lanes(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
     """A maximum or minimum along the memory of large arrays."""
-    code, simple, (first,) = reducer.code, reducer.simple, reducer.widened(inits)
-    assert simple is not None
+    code, (first,) = reducer.code, reducer.widened(inits)
     lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
     for pair in lanes.steps(along.ahead(lanes.width)):
         value = yield reducer.operands[0], along.place(lanes.positions)
-        lanes.put(combine_rows(code, simple.opcode, list(pair), reducer.widened([value])))
+        lanes.put(combine_rows(code, reducer.op, list(pair), reducer.widened([value])))
     loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
     best = close_pair(code, lanes.read(loop.index))
     return reducer.close(loop.close(reducer.combine_chains(loop.carried, best)))

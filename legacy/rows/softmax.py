@@ -72,7 +72,6 @@ class Softmax:
         code = Code(module, function)
         source, result, held, rows, count, *factor = function.args
         length = code.multiply(count, EVEN) if self.even else count
-        assert isinstance(length, ir.Value)
         real = Real(code, 32)
 
         def place(memory: ir.Value, at: IndexValue) -> ir.Value:

@@ -218,7 +218,6 @@ class _Sorter:
     def less(self, left: Sequence[Register], right: Sequence[Register]) -> ir.Value:
         pairs = [value for pair in zip(left, right, strict=True) for value in pair]
         result = self.e.apply(self.comparator, pairs)
-        assert isinstance(result, ir.Value)
         if self.flushing is not None:  # besides, as NaNs have keys
             below = self.code.b.icmp_signed("<", self.flushing.of(self.e, left), self.flushing.of(self.e, right))
             return self.code.b.and_(result, below)
@@ -243,7 +242,6 @@ class _Sorter:
             values = source(position)
             going = code.begin_while([code.value(position), code.truth(True)])
             place, moves = going.carried
-            assert isinstance(place, ir.Value) and isinstance(moves, ir.Value)
             going.test(code.b.and_(moves, code.b.icmp_signed(">", place, code.value(start))))
             before = code.value(code.subtract(place, 1))
             neighbours = [row.read(code, before) for row in rows]
@@ -251,7 +249,6 @@ class _Sorter:
             for row, neighbour, value in zip(rows, neighbours, values, strict=True):
                 row.write(code, place, chosen(code.b, moved, neighbour, value))
             place, _ = going.close([code.b.select(moved, before, place), moved])
-            assert isinstance(place, ir.Value)
             for row, value in zip(rows, values, strict=True):
                 row.write(code, place, value)
 

@@ -66,7 +66,6 @@ class RadixSort:
         self._move(rows, others, shift, counts)
         kept, moved = tuple(loop.carried), (*loop.carried[count:], *loop.carried[:count])
         joined = branch.join(kept, moved)
-        assert isinstance(joined, tuple)
         last = loop.close(list(joined))
         return at_starts(home, [flatten(start)[0] for start in last[:count]])
 

@@ -75,7 +75,6 @@ class Selection:
         if rest:
             state = self._block(source, rows, threshold, length - block, block, rest, state)
         count = state[0]
-        assert isinstance(count, ir.Value)
         code.define(count, code.scope, again=True)
         return count
 
@@ -112,7 +111,6 @@ class Selection:
         lowest = type_(-1 << (bits - 1))
         loop = code.loop(bits, carried=[lowest, lowest], unroll=Unroll.NEVER)
         threshold, bit = loop.carried
-        assert isinstance(threshold, ir.Value) and isinstance(bit, ir.Value)
         higher = code.b.add(threshold, bit)
         inner = code.loop(self.groups, carried=[counter(0)])
         (below,) = inner.carried
@@ -120,7 +118,6 @@ class Selection:
         (below,) = inner.close([code.b.add(below, code.b.zext(code.b.icmp_signed("<", key, higher), counter))])
         few = code.b.icmp_unsigned("<", below, counter(self.wanted))
         threshold, _ = loop.close([code.b.select(few, higher, threshold), code.b.lshr(bit, type_(1))])
-        assert isinstance(threshold, ir.Value)
         return threshold
 
     def _block(
