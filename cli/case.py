@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .params import MODULE, patience_option
+from .switches import switch_options, switched
 
 if TYPE_CHECKING:
     from ..differential.finding import Finding
 
 
 def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """CASE, --stacks, --seed, --exact and --patience."""
+    """CASE, --stacks, --seed, --exact, --patience, --without-form and --without-rewrite."""
+    command = switch_options(command)
     for option in (
         patience_option,
         click.option("--exact", is_flag=True, help="Compare over finite fields, without bounds (docs/exact.md)."),
@@ -33,7 +35,15 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def load_case(spec: str, stacks: str | None, seed: int | None, patience: float, exact: bool = False) -> Finding:
+def load_case(
+    spec: str,
+    stacks: str | None,
+    seed: int | None,
+    patience: float,
+    exact: bool = False,
+    without_form: tuple[str, ...] = (),
+    without_rewrite: tuple[str, ...] = (),
+) -> Finding:
     """The case. Raises InputError, ParseError, VerificationError or FlagError."""
     from ..differential.finding import CASE_FILE, case_of, read_finding
     from ..migration.flags import Flags
@@ -54,5 +64,6 @@ def load_case(spec: str, stacks: str | None, seed: int | None, patience: float, 
     else:
         case = case_of(load_program(spec), seed=seed)
     exact = exact or case.setting.exact
-    case = replace(case, setting=replace(case.setting, budget=patience, exact=exact))
+    setting = switched(replace(case.setting, budget=patience, exact=exact), without_form, without_rewrite)
+    case = replace(case, setting=setting)
     return case if names is None else replace(case, stacks=names)

@@ -39,6 +39,8 @@ def command(
     seed: int | None,
     patience: float,
     exact: bool,
+    without_form: tuple[str, ...],
+    without_rewrite: tuple[str, ...],
     folder: str | None,
     seconds: float,
     jobs: int,
@@ -56,7 +58,7 @@ def command(
     from .interrupt import STATUS
     from .interrupt import patience as patient
 
-    case = load_case(spec, stacks, seed, patience, exact)
+    case = load_case(spec, stacks, seed, patience, exact, without_form, without_rewrite)
     if case.setting.dump:
         from .setup import provide
 

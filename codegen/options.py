@@ -176,6 +176,8 @@ class EmitOptions:
     alone, without blocks, tiles and panels of neighbours. metadata: names in METADATA (metadata.py) that the stacks
     give LLVM.
     group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
+    without_forms: forms that a stack does not choose, as `stack:form`, so that the next one in its table is: to find
+    out which one is guilty of a wrong result.
     exact: kernels for the rewriting over a field (docs/exact.md): constants are its elements, and functions are called
     by their names. LLVM IR of these means nothing before that.
     """
@@ -192,6 +194,7 @@ class EmitOptions:
     metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
     group: GroupShape | None = None
     exact: Field | None = None
+    without_forms: tuple[str, ...] = ()
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:

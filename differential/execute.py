@@ -16,6 +16,7 @@ from ..hlo.shapes import Shape
 from ..migration.choose import emit_for
 from ..migration.flags import Flags
 from ..migration.stacks import prepare
+from ..passes.fuel import without
 from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.plan import Plan
 from .setting import Setting, is_compiled, other_stack, xla_of_setting
@@ -45,7 +46,14 @@ def ready(
     """Compile a verified module: what runs it, any number of times. Arguments and errors are those of `execute`."""
     if not is_compiled(stack):
         text = print_module(module) if stack.startswith("xla") else ""
-        return prepare(stack, Program(module.name, text, module)).run
+        with without(setting.without_rewrites):  # of the optimised module
+            prepared = prepare(stack, Program(module.name, text, module))
+
+        def evaluated(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+            with without(setting.without_rewrites):
+                return prepared.run(inputs)
+
+        return evaluated
     flags = Flags.parse(stack)
     with on_threads(setting.threads):
         if flags.xla:

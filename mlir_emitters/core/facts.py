@@ -13,7 +13,8 @@ from ...hlo.records import dataclass
 class Facts:
     """vector_bits: of the widest vector register; fma: whether the target has fused multiply-adds; integer_products: of
     neighbours, that one instruction adds to a 32-bit lane; bf16_pairs: whether one adds two products of bf16 to f32.
-    strict, by_element: as in EmitOptions. processor: what the target's family has.
+    strict, by_element: as in EmitOptions. processor: what the target's family has. without: names of forms that are
+    switched off.
     """
 
     vector_bits: int = 128
@@ -23,6 +24,7 @@ class Facts:
     integer_products: int = 1
     bf16_pairs: bool = False
     processor: Processor = Processor()
+    without: frozenset[str] = frozenset()
 
     @staticmethod
     def of(options: EmitOptions) -> Facts:
@@ -35,6 +37,7 @@ class Facts:
             target.integer_products,
             target.adds_bf16_pairs,
             target.processor,
+            frozenset(name.partition(":")[2] for name in options.without_forms if name.startswith("mlir:")),
         )
 
 
