@@ -163,6 +163,23 @@ def test_a_pass_that_changes_a_program_is_named() -> None:
     )
 
 
+OF_INTEGERS = {
+    "pass-algebra-quotient-of-negated": "p = s32[64] parameter(0)\n q = s32[64] parameter(1)\n a = s32[64] negate(p)\n"
+    "b = s32[64] negate(q)\n ROOT r = s32[64] divide(a, b)",
+    "pass-algebra-remainder-by-mask": "p = s32[64] parameter(0)\n c = s32[] constant(8)\n"
+    "b = s32[64] broadcast(c), dimensions={}\n ROOT r = s32[64] remainder(p, b)",
+}
+
+
+@pytest.mark.parametrize(("name", "body"), OF_INTEGERS.items(), ids=OF_INTEGERS)
+def test_a_pass_that_is_wrong_for_some_integers_is_seen(name: str, body: str) -> None:
+    """The quotient of both negated numbers is another one for the smallest integer only."""
+    assert check_program(parse_module(module(body))).status is Status.EQUAL
+    with planted(FAULTS[name]):
+        row = check_program(parse_module(module(body)))
+    assert row.status is Status.DIFFER and row.blamed == ("passes",) and row.reason.startswith("algebra ("), row
+
+
 def test_a_declared_rewrite_is_a_fault_if_it_is_wrong_on_floats() -> None:
     fault = FAULTS["pass-algebra-forgets-a-square"]
     with planted(fault), pytest.MonkeyPatch.context() as patch:
@@ -465,7 +482,8 @@ def test_constants_keep_the_signs_of_zeros_and_nan() -> None:
 
 def test_a_sum_of_nothing_is_its_start() -> None:
     text = module(
-        "p = f32[3,0,5] parameter(0)\n z = f32[] parameter(1)\n r = f32[3,0] reduce(p, z), dimensions={2}, to_apply=add\n"
+        "p = f32[3,0,5] parameter(0)\n z = f32[] parameter(1)\n"
+        "r = f32[3,0] reduce(p, z), dimensions={2}, to_apply=add\n"
         "s = f32[3,5] reduce(p, z), dimensions={1}, to_apply=add\n ROOT t = (f32[3,0], f32[3,5]) tuple(r, s)",
         ADD.format("f32"),
     )
