@@ -13,7 +13,7 @@ from ...tools.jax_tests import Run
 FOLDER = Path(os.environ.get("TESTBED_JAX_TESTS") or jax_tests.ROOT.parent / "shared" / "jax_tests")
 SAMPLE = {
     "fft_test.py": "",
-    "ffi_test.py": "test_ffi_call",
+    "ffi_test.py": "FfiTest",
     "python_callback_test.py": "test_callback_with",
     "linalg_test.py": "testSlogdet",
 }
@@ -36,4 +36,4 @@ def test_sample(file, stack, tmp_path, monkeypatch):
     results = jax_tests.run_file(run, file, SAMPLE[file])
     known = jax_tests.known_failures(jax_tests.jax_version(sys.executable)).get(file, {})
     assert not list(jax_tests.surprises(file, results, known, {}))
-    assert sum(r.outcome == jax_tests.PASSED for r in results) >= 3
+    assert sum(r.outcome == jax_tests.PASSED for r in results) >= 2
