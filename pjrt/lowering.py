@@ -126,7 +126,7 @@ def _register_dlpack() -> None:
             x = jax.device_put(np.asarray(x), src_device)
         return export(x, stream=stream, src_device=src_device, **options)
 
-    def __dlpack_device__(x: Any) -> Any:  # noqa: N807  # it becomes the method of this name
+    def __dlpack_device__(x: Any) -> Any:  # it becomes the method of this name
         return (dlpack.DLDeviceType.kDLCPU, 0) if is_ours(x) else device_of(x)
 
     dlpack.to_dlpack = to_dlpack
