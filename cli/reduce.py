@@ -38,6 +38,7 @@ def command(
     stacks: str | None,
     seed: int | None,
     patience: float,
+    exact: bool,
     folder: str | None,
     seconds: float,
     jobs: int,
@@ -55,7 +56,7 @@ def command(
     from .interrupt import STATUS
     from .interrupt import patience as patient
 
-    case = load_case(spec, stacks, seed, patience)
+    case = load_case(spec, stacks, seed, patience, exact)
     if case.setting.dump:
         from .setup import provide
 

@@ -145,8 +145,8 @@ def rollback(file: Path, name: str, reason: str, until: datetime.datetime | None
     default="all",
     show_default=True,
     metavar="NAMES",
-    help="What the gate asks besides: all, none, or of drawn, scaling, aliasing, rank, length, accuracy, x86-64-v3, "
-    "x86-64-v4.",
+    help="What the gate asks besides: all, none, or of drawn, exact, scaling, aliasing, rank, length, accuracy, "
+    "x86-64-v3, x86-64-v4.",
 )
 @click.option("--drawn", type=click.IntRange(1), metavar="N", help="Cases of the check drawn. [default: 2000]")
 @click.option("--dry-run", is_flag=True, help="Run the gate, but leave the ledger as it is.")
@@ -180,6 +180,35 @@ def promote(
 
 
 @command.command()
+@click.option("--days", type=click.IntRange(0), default=7, show_default=True, help="How long evidence may be stale.")
+@click.pass_obj
+def stale(file: Path, days: int) -> int:
+    """Say which rows that are on have evidence of other code than that of now, and which forms changed. Exit 1 if such
+    evidence is more than --days older than the last commit.
+
+    Code is the LLVM IR of the row's programs for x86-64-v3 and v4, whatever this machine is.
+    """
+    from .toggles_stale import show_stale
+
+    return show_stale(file, days)
+
+
+@command.command()
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Gates at once.")
+@click.option("--drawn", type=click.IntRange(1), metavar="N", help="Cases of the check drawn. [default: 2000]")
+@patience_option
+@click.pass_obj
+def refresh(file: Path, jobs: int, drawn: int | None, patience: float) -> int:
+    """Run the gates of the rows that are stale, the oldest evidence first. A row is written when its gate is done: run
+    it again after an interruption. Exit 1 if a gate refused its row.
+    """
+    from .toggles_stale import refresh as run
+
+    options = ["--patience", str(patience), *(["--drawn", str(drawn)] if drawn else [])]
+    return run(file, jobs, options)
+
+
+@command.command()
 @click.pass_obj
 def flags(file: Path) -> int:
     """Print the value for --emitters that the ledger stands for. `--emitters ledger` is that of the package's own."""
@@ -205,7 +234,9 @@ def _hold(until: datetime.datetime | None, reason: str) -> Hold | None:
 # -- the table --------------------------------------------------------------------------------------------------------
 def _show(file: Path, as_json: bool) -> int:
     from ..migration.ledger_file import read_ledger
+    from ..migration.ledger_states import USUAL
     from ..migration.weights import migrated, read_weights, share_of
+    from .toggles_stale import notes
 
     ledger, today = read_ledger(file), datetime.date.today()
     rows = [row for _, row in sorted(ledger.rows.items())]
@@ -220,9 +251,12 @@ def _show(file: Path, as_json: bool) -> int:
     words = [left("row"), left("state"), right("opt")]
     numbers = [right("cases"), right("ulp"), left("run"), right("comp"), right("mem")]
     say(table([*words, *numbers], map(_cells, rows)))
+    changed = notes(ledger) if any(row.evidence for row in rows) and ledger.stacks == USUAL else {}
     for row in rows:
-        for note in _notes(row, today):
+        for note in (*_notes(row, today), *((changed or {}).get(row.name, "").splitlines())):
             say(wrapped(f"{_short(row)}: {note}"))
+    if changed is None:
+        say(wrapped("whether evidence is of the code of now: ./testbed toggles stale (a minute)"))
     on = sum(row.is_on for row in rows)
     say(wrapped(f"{on} of {len(rows)} rows are on. Ratios are new emitters to old: of run time the 95% interval, of"
                 " compile time (comp), of memory (mem)"))  # fmt: skip

@@ -256,7 +256,23 @@ def _elementwise(i: Instruction, given: Error) -> Error:
         return Error(deferred=epsilon(dtype), flush=True)
     if i.opcode in _PARTS:
         return given._replace(scaled=max(given.scaled, given.due))
-    return given._replace(flush=given.flush or i.opcode not in _BY_BITS)
+    return given._replace(flush=given.flush or i.opcode not in _BY_BITS or _is_extremum(i))
+
+
+def _is_extremum(i: Instruction) -> bool:
+    """Whether a select takes one of the numbers that its condition compares: LLVM makes x86's maxss and minss of that,
+    which flush what they return.
+    """
+    if i.opcode is not Op.SELECT:
+        return False
+    left, found = [i.operands[0]], set[Instruction]()
+    while left:
+        condition = left.pop()
+        if condition.opcode is Op.COMPARE:
+            found.update(condition.operands)
+        elif condition.opcode in (Op.AND, Op.OR, Op.NOT, Op.XOR):
+            left += condition.operands
+    return not found.isdisjoint(i.operands[1:])
 
 
 def _inexact(op: Op, given: Error, own: float) -> Error:

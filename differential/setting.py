@@ -32,6 +32,7 @@ class Setting:
     parameters. kernels: the first N are of the stack; the other stack emits the rest. optimized: as of EmitOptions.
     dump: the folder of XLA's kernels that the case came from, with the module's name; they are of its module only, so
     that jaxlib makes those of a changed one. budget: seconds to find out what else the float rules permit.
+    exact: compare over finite fields (docs/exact.md) in place of runs on the inputs.
     """
 
     cache: bool = True
@@ -45,6 +46,7 @@ class Setting:
     dump: str = ""
     budget: float = BUDGET
     memory: bool = False
+    exact: bool = False
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""

@@ -103,13 +103,13 @@ def register_jax() -> tuple[str, ...]:
     except ImportError:
         raise InputError("jaxlib is not installed", remedy="./testbed setup --xla") from None
     jax.devices("cpu")  # JAX passes targets on when its back end starts
-    found = {n: h for n, h in xla_client.custom_call_targets("cpu").items() if not n.startswith(_OF_JAX)}
+    found = {n: h for n, h in xla_client.custom_call_targets("cpu").items() if not n.startswith(OF_JAX)}
     for name, handler in found.items():
         register(name, handler)
     return tuple(sorted(found))
 
 
-_OF_JAX = ("xla_", "dce_sink", "lapack_", "blas_", "tridiagonal_solve_")
+OF_JAX = ("xla_", "dce_sink", "lapack_", "blas_", "tridiagonal_solve_")
 """How the names of targets begin that belong to JAX and jaxlib."""
 
 _LOADED: list[ctypes.CDLL] = []

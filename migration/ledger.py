@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from ..hlo.errors import Location, TestbedError
+from .form_evidence import FormEvidence
 from .ledger_states import STATES, USUAL, flags_of
 from .names import HOST, RETIRED, XLA_STACKS
 from .units import UNITS, row_names
@@ -40,6 +41,7 @@ class Evidence:
     worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
     refused: why the gate refused; '' if it passed. checks: names of those that ran besides cases and race.
+    forms: of which code this is evidence, by stack and form; without them it is of no code that is known.
     """
 
     kind: str
@@ -60,17 +62,20 @@ class Evidence:
     every_input: int = 0
     pairs: int = 0
     checks: str = ""
+    forms: tuple[FormEvidence, ...] = ()
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Names of the fields that the file has: the last three only where they say something."""
+        """Names of the fields that the file has: the last four only where they say something."""
         silent = {*(() if self.pairs else ("every_input", "pairs")), *(() if self.checks else ("checks",))}
+        silent |= set() if self.forms else {"forms"}
         return tuple(f.name for f in fields(self) if f.name not in silent)
 
     @property
     def seal(self) -> str:
         """A hash of all fields, which shows that they were changed by hand."""
-        text = "\n".join(str(getattr(self, name)) for name in self.written)
+        values = (getattr(self, name) for name in self.written)
+        text = "\n".join(" ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in values)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -22,6 +22,7 @@ from ..formats.documents import toml_of
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
+from .form_evidence import FormEvidence
 from .ledger import KINDS, OPTIONS, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row, new_ledger
 from .ledger_states import FILE, STATES, USUAL
 from .names import RETIRED, STACK_NAMES, XLA_STACKS
@@ -153,6 +154,12 @@ class _Reader:
         except ValueError:
             raise self.fail(f"no date: {found[1]}", name, "history") from None
 
+    def form(self, section: str, line: Any) -> FormEvidence:
+        try:
+            return FormEvidence.parse(line)
+        except (TypeError, ValueError):
+            raise self.fail(f"no evidence of a form: {line!r}", section, "forms") from None
+
     def hold(self, name: str, values: dict[str, Any]) -> Hold | None:
         if values["hold"] is None:
             return None
@@ -164,6 +171,7 @@ class _Reader:
         section = f"{name}.evidence"
         found = self.values(section, values["evidence"], {**_EVIDENCE, "seal": (str,)})
         seal = found.pop("seal")
+        found["forms"] = tuple(self.form(section, line) for line in found["forms"] or ())
         evidence = Evidence(**{key: value for key, value in found.items() if value is not None})
         if evidence.kind not in KINDS:
             raise self.fail(f"no class of evidence: {evidence.kind!r}", section, "kind", f"one of {', '.join(KINDS)}")
@@ -180,8 +188,8 @@ _ROW: dict[str, tuple[type, ...]] = {
     "hold": (dict, type(None)),
     "evidence": (dict, type(None)),
 }
-_TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date}
-_LATER = ("every_input", "pairs", "checks")
+_TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date, "tuple[FormEvidence, ...]": list}
+_LATER = ("every_input", "pairs", "checks", "forms")
 """Fields of evidence that older evidence lacks."""
 _EVIDENCE: dict[str, tuple[type, ...]] = {
     f.name: (_TYPES[str(f.type)], *([type(None)] if f.name in _LATER else [])) for f in fields(Evidence)
@@ -209,7 +217,12 @@ def _section(row: Row) -> str:
 
 
 def _lines(part: Hold | Evidence, names: Sequence[str]) -> Iterator[str]:
-    return (f"{name} = {_value(getattr(part, name))}" for name in names)
+    for name in names:
+        value = getattr(part, name)
+        if isinstance(value, tuple):
+            yield from (f"{name} = [", *(f"  {_value(str(line))}," for line in value), "]")
+        else:
+            yield f"{name} = {_value(value)}"
 
 
 def _value(value: Any) -> str:

@@ -184,10 +184,14 @@ class _Asked:
 def _is_light(results: Sequence[Buffer]) -> bool:
     """Whether a product is followed by no more than a few cheap operations on each of its elements."""
     nodes = list(reachable(results))
-    return len(nodes) <= LIGHT and not any(n.opcode in EXPENSIVE for n in nodes) and len(alike(results)) == 1
+    return (
+        len(nodes) <= MAXIMUM_LIGHT_OPERATIONS
+        and not any(n.opcode in EXPENSIVE for n in nodes)
+        and len(alike(results)) == 1
+    )
 
 
-LIGHT = 12
+MAXIMUM_LIGHT_OPERATIONS = 12
 """Operations of a kernel for whose short loops LLVM does less, at most."""
 
 

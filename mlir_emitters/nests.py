@@ -30,7 +30,7 @@ from .loops.view import Subject, View
 from .movement.transposition import pure_transposition
 from .reductions.results import write_together
 
-MANY_OPERATIONS = 40
+MINIMUM_CROSSING_OPERATIONS = 40
 """Minimum operations of a kernel for which vectors are worth it in tiles that cross memory, gathers and all."""
 
 
@@ -107,7 +107,7 @@ def tiles_fit(view: View, subject: Subject) -> Answer:
         )
     generic = is_generic(group, reshapes=True)
     turned = turned_leaves(view.facts, group, crossing) if generic and pure_transposition(group) is None else None
-    few = turned is None and (generic or len([*reachable(group)]) < MANY_OPERATIONS)
+    few = turned is None and (generic or len([*reachable(group)]) < MINIMUM_CROSSING_OPERATIONS)
     tiles = Tiles(crossing, Nest(generic, Unroll.SCALAR if few else Unroll.NONE), turned)
     return Fits(tiles, are_whole_tiles(group[0], crossing, view.partition))
 

@@ -24,6 +24,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "migration/forms.py": ("legacy/", "mlir_emitters/"),
     "tests/migration/test_api.py": ("display/",),
     "tools/mutate.py": ("tools/mutations/",),
+    "tools/changed_ops.py": ("evaluator/rules.py", "legacy/", "mlir_emitters/"),
     "tools/selection.py": ("legacy/", "mlir_emitters/"),
     # By names in tables of their own, which are found as strings.
     "backends/registry.py": (),

@@ -102,7 +102,7 @@ class Lanewise:
         (source,) = node.operands
         if source.shape.rank:
             return self._load(e, e.leaves[source], sums, column)
-        number = e.value(source, e.scalar(source.shape))
+        number = e.number(source)
         assert isinstance(number, ir.Value)
         return splat(code.b, number, sums.type.count)
 

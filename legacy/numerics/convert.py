@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from llvmlite import ir
 
 from ...codegen.field.element import active
@@ -12,11 +10,9 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ..core.builder import Code
-from ..core.registers import DOUBLE, FLOAT, HALF, I8, I16, I32, Register, memory_type, real_constant, register_type
+from ..core.registers import DOUBLE, FLOAT, HALF, I8, I16, I32, Register, V, memory_type, real_constant, register_type
 from .narrow import FORMATS, NARROW, decode, encode, half_of_half, least_powers, power_as_double, to_single_odd
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 
 def wrap_integer(code: Code, dtype: DType, value: V) -> V:

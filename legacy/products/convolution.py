@@ -18,11 +18,12 @@ from ..numerics.convert import convert
 from ..reductions.columns import BLOCK
 from ..reductions.long_sums import TERMS, Level, PartialSums, added, levels_of
 from ..reductions.windows import OUT, SPATIAL, Convolution
-from . import convolution_channels, convolution_columns, convolution_depth, convolution_held
+from . import convolution_blocks, convolution_channels, convolution_columns, convolution_depth
+from .convolution_blocks import blocks_held
 from .convolution_channels import Channels, blocks_of_channels
 from .convolution_columns import Blocks, Columns, blocks_on_stack, column_role, is_zero
 from .convolution_depth import Deep, blocks_deep, must_be_deep
-from .convolution_held import Held, blocks_held
+from .convolution_held import Held
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 
 
@@ -123,7 +124,7 @@ def channels(task: Task) -> Fit:
 @form(
     "convolution/held",
     _emit(Held),
-    convolution_held,
+    convolution_blocks,
     MINIMUM_VECTOR_BYTES="bytes of a vector",
     MAXIMUM_PANEL_BYTES="bytes of a copied block",
 )

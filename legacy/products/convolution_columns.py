@@ -19,8 +19,7 @@ from ..core.view import View
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Results, Unfit, needs
 from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.ranges import Steps, column_blocks
+from ..loops.ranges import Steps, column_blocks, parts
 from ..numerics.convert import convert
 from ..reductions.columns import BLOCK, row_passes
 from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
@@ -189,7 +188,7 @@ class Columns:
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         """Loops over places and blocks of columns: (place, the first column, the number of columns)."""
-        yield from column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+        yield from column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         code = self.code
@@ -234,13 +233,12 @@ class Columns:
     def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
         """`finish` for the columns of one position, whose sums begin at `row`."""
         code, shape = self.code, self.instruction.shape
-        column = code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known))
-        place[self.column] = code.add(start, column.index)
-        index = Index.at(code, shape, self.c.result(code, place))
-        (total,) = self.sums.read(code.add(row, column.index))
-        self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
-        write_all(self.e, self.results.leaves, index)
-        column.close()
+        with code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known)) as column:
+            place[self.column] = code.add(start, column)
+            index = Index.at(code, shape, self.c.result(code, place))
+            (total,) = self.sums.read(code.add(row, column))
+            self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
+            write_all(self.e, self.results.leaves, index)
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         """Emit loops over the window, one per dimension, and inside them over the features of the group."""

@@ -34,7 +34,7 @@ from .extremum import (
     open_chains,
     open_pair,
 )
-from .extremum_run import Run, source_of
+from .extremum_run import Run, source_of_run
 from .long_sums import TERMS, UNBOUNDED, PartialSums, nothing
 from .short_rows import source_of_row, sum_of_row
 from .sum_run import MINIMUM_LENGTH, Made, run_along, sum_along
@@ -318,7 +318,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
     if source is not None:
         return Way(_short_row, reduced, source)
     if found.in_chains:
-        source = source_of(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
+        source = source_of_run(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
         if source is not None:
             return Way(_extremum_run, reduced, source, shares=True)
         if reduced.sizes[-1] >= LANED and reduced.streams:
@@ -333,9 +333,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
 
 def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     way, reducer = way_of(e.view, instruction), Reducer(e, instruction)
-    values = []
-    for init in reducer.inits:
-        values.append((yield init, e.scalar(init.shape)))
+    values = yield from e.read(reducer.inits)
     if not reducer.length:
         return reducer.result(values)
     along = Along(e, reducer.operands, way.reduced, index)

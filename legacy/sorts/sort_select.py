@@ -83,28 +83,24 @@ class Selection:
         """Write the keys of all elements, and the least of each group."""
         code, type_, groups = self.code, self.order.type, self.groups
         if groups == self.length:
-            loop = code.loop(groups, unroll=Unroll.NEVER)
-            code.b.store(self.order.of(self.e, source(loop.index)), self._slot(self.keys, loop.index))
-            loop.close()
+            with code.loop(groups, unroll=Unroll.NEVER) as i:
+                code.b.store(self.order.of(self.e, source(i)), self._slot(self.keys, i))
             return
-        last = code.loop(groups, unroll=Unroll.NEVER)
-        code.b.store(type_((1 << (type_.width - 1)) - 1), self._slot(self.least, last.index))
-        last.close()
+        with code.loop(groups, unroll=Unroll.NEVER) as last:
+            code.b.store(type_((1 << (type_.width - 1)) - 1), self._slot(self.least, last))
 
         def deal(first: IndexValue, count: int) -> None:
-            loop = code.loop(count, unroll=Unroll.NEVER)
-            place = code.add(first, loop.index)
-            key = self.order.of(self.e, source(place))
-            code.b.store(key, self._slot(self.keys, place))
-            slot = self._slot(self.least, loop.index)
-            least = code.b.load(slot, typ=type_)
-            code.b.store(code.b.select(code.b.icmp_signed("<", key, least), key, least), slot)
-            loop.close()
+            with code.loop(count, unroll=Unroll.NEVER) as at:
+                place = code.add(first, at)
+                key = self.order.of(self.e, source(place))
+                code.b.store(key, self._slot(self.keys, place))
+                slot = self._slot(self.least, at)
+                least = code.b.load(slot, typ=type_)
+                code.b.store(code.b.select(code.b.icmp_signed("<", key, least), key, least), slot)
 
         rest = self.length % groups
-        turn = code.loop(self.length - rest, step=groups, unroll=Unroll.NEVER)
-        deal(turn.index, groups)
-        turn.close()
+        with code.loop(self.length - rest, step=groups, unroll=Unroll.NEVER) as turn:
+            deal(turn, groups)
         if rest:
             deal(self.length - rest, rest)
 

@@ -21,7 +21,7 @@ from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..reductions.results import write_together
 from ..roots import why_no_loops
-from .group import LINE, Group, SharedScalars
+from .group import ALIGNMENT_BYTES, Group, SharedScalars
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class CrossingKernel:
         """
         b, group, shape = self.b, self.group, self.group.shape
         count = self.width * self.pitch
-        if group.used + count * source.dtype.bytes + LINE > shape.memory or self.height % shape.across:
+        if group.used + count * source.dtype.bytes + ALIGNMENT_BYTES > shape.memory or self.height % shape.across:
             return
         types = scalar_types(b.types, source.dtype, raw=True)
         array = SharedScalars(group, types, count)

@@ -28,7 +28,7 @@ from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..rows.row_walks import Rows, Walk, is_reduced
 from ..rows.rows import RowKernel
-from .group import LINE, Group, SharedScalars, types_of
+from .group import ALIGNMENT_BYTES, Group, SharedScalars, types_of
 
 MINIMUM_ROW_ELEMENTS = 32
 """Minimum elements of a row for which a group has work for its items."""
@@ -73,7 +73,7 @@ def fits(view: View, subject: Subject) -> Answer:
         return more(size, "bytes of parts of reductions", shape.memory)
     rows = rows_of_group(graph, lanes, shape)
     reduced = sum(is_reduced(graph, x) for x in graph.roles)
-    room = max(0, shape.memory // rows - taken(reduced, lanes) - LINE * len(graph.roles))
+    room = max(0, shape.memory // rows - taken(reduced, lanes) - ALIGNMENT_BYTES * len(graph.roles))
     return Fits(RowsOfGroup(Rows.of(graph, subject.results, view.in_place, room), lanes, rows, view.in_place))
 
 
@@ -104,7 +104,7 @@ def rows_of_group(graph: RowGraph, lanes: int, shape: GroupShape) -> int:
 
 def taken(reductions: int, lanes: int) -> int:
     """At most this many bytes of a group's memory hold the items' parts of reductions."""
-    return reductions * 2 * (lanes * 16 + LINE)
+    return reductions * 2 * (lanes * 16 + ALIGNMENT_BYTES)
 
 
 def operation_of(node: Node, length: int) -> Op | None:

@@ -17,15 +17,30 @@ from ..core.index_arithmetic import Axis
 from ..numerics.elementwise import EMIT
 from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
-BLOCK = 16
-MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
-UNROLLED = 16  # shorter loops are unrolled completely
-MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
-LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
-UNMASKED = 256  # bits of vectors of processors without masks
-INTERLEAVED = range(9)  # elements of a step whose rows LLVM interleaves as it vectorises the loop over steps
-MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
-MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
+TILE_SIDE = 16
+"""Elements along each side of a tile."""
+
+MINIMUM_TILED_SIDE = 64
+"""Elements along a dimension: shorter ones are not tiled."""
+
+UNROLLED_ITERATIONS = 16
+"""Iterations: shorter loops are unrolled completely."""
+
+MASKED_ELEMENTS = range(9, 16)
+"""Elements of rows that LLVM makes one vector of with a mask, if they are one loop."""
+
+MINIMUM_GATHERED_ELEMENTS, MAXIMUM_GATHERED_ELEMENTS = 8, 30
+"""Elements of rows that LLVM unrolls as a whole if it may."""
+
+INTERLEAVED_ELEMENTS = range(9)
+"""Elements of a step whose rows LLVM interleaves as it vectorises the loop over steps."""
+
+PLAIN_NODES = 11
+"""Nodes of which such a row has no two copies, at least."""
+
+MAXIMUM_COPIES = 8
+"""Copies of a loop: three or five, beside each other, make long transposes faster."""
+
 
 Places = tuple[int | None, ...]
 """For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
@@ -90,7 +105,9 @@ def with_loops(
     unroll = unroll_of(b.facts, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
-    few = not order or (inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED)
+    few = not order or (
+        inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED_ELEMENTS
+    )
     if steps is not None and len(inside) > 1 and few and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
@@ -128,10 +145,10 @@ def _count(over: Buffer, dimensions: Sequence[int]) -> int:
 
 def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
     """(First position, number) of what has a nest of its own of the last dimension: in front of what fills no vector,
-    LLVM would otherwise make one masked vector of a short row, and without AVX-512 masks take longer than all else.
+    LLVM would otherwise make one masked vector of a short row, and without masks that takes longer than all else.
     """
-    cut = MASKED.start - 1
-    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
+    cut = MASKED_ELEMENTS.start - 1
+    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED_ELEMENTS else [(0, row)]
 
 
 def unroll_of(facts: Facts, over: Buffer) -> Unroll:
@@ -141,9 +158,11 @@ def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     if over.dtype.bytes <= 2:
         return Unroll.SHORT
     own = _fastest(over)
-    gathers = facts.vector_bits > UNMASKED and not over.dtype.is_complex
+    gathers = facts.processor.gathers and not over.dtype.is_complex
     return (
-        Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
+        Unroll.NONE
+        if gathers and own is not None and MINIMUM_GATHERED_ELEMENTS <= over.dims[own] <= MAXIMUM_GATHERED_ELEMENTS
+        else Unroll.ANY
     )
 
 
@@ -173,10 +192,10 @@ def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[
 
 def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
     """Whether all that narrow results are made of are a few plain operations, and there are no masks."""
-    if facts.vector_bits > UNMASKED or group[0].dtype.bytes > 2:
+    if facts.processor.masks or group[0].dtype.bytes > 2:
         return False
     made = list(reachable(group))
-    return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
+    return len(made) < PLAIN_NODES and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
 
 def copied_across(group: Sequence[Buffer]) -> bool:
@@ -184,8 +203,8 @@ def copied_across(group: Sequence[Buffer]) -> bool:
     vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
     """
     own = _fastest(group[0])
-    copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED)
-    return copies > MOST_COPIES and crossing_dimension(group, 2) is not None
+    copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED_ITERATIONS)
+    return copies > MAXIMUM_COPIES and crossing_dimension(group, 2) is not None
 
 
 def _fastest(buffer: Buffer) -> int | None:
@@ -225,7 +244,7 @@ def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition |
     if fast in partition.dimensions:
         return False
     last = slow not in partition.dimensions or partition.dimensions[-1] == slow
-    return last and (slow not in partition.dimensions or width_of(partition, over.dims[slow], BLOCK) is not None)
+    return last and (slow not in partition.dimensions or width_of(partition, over.dims[slow], TILE_SIDE) is not None)
 
 
 def tiled(
@@ -252,7 +271,7 @@ def tiled(
             index[d] = loops[-1].index
     starts: dict[int, Value] = {}
     for d in crossing:
-        loops.append(b.open_loop(0, over.dims[d], BLOCK))
+        loops.append(b.open_loop(0, over.dims[d], TILE_SIDE))
         starts[d] = loops[-1].index
     before(index, starts[crossing[0]], starts[crossing[1]])
     inner = kind(b)
@@ -266,7 +285,7 @@ def tiled(
 
 def _side(b: Builder, start: Index, size: int) -> Index:
     """The places of a tile that begins at `start`, along a dimension of this size."""
-    return BLOCK if size % BLOCK == 0 else b.binary("minsi", b.materialize(b.sub(size, start)), BLOCK)
+    return TILE_SIDE if size % TILE_SIDE == 0 else b.binary("minsi", b.materialize(b.sub(size, start)), TILE_SIDE)
 
 
 def _tiled_steps(
@@ -289,7 +308,7 @@ def _tiled_steps(
         for d in others:
             loops.append(b.open_loop(0, dims[d]))
             index[d] = loops[-1].index
-        loops.append(b.open_loop(0, dims[fast], BLOCK))
+        loops.append(b.open_loop(0, dims[fast], TILE_SIDE))
         left = loops[-1].index
         before(index, top, left)
         inner = kind(b)
@@ -302,7 +321,7 @@ def _tiled_steps(
 
     sizes = [dims[d] for d in inside]
     if slow in inside:
-        width = width_of(steps.partition, dims[slow], BLOCK)
+        width = width_of(steps.partition, dims[slow], TILE_SIDE)
         assert width is not None
         for outer, top, height in grouped(b, steps, sizes, width):
             for d, place in zip(inside, outer, strict=False):
@@ -312,8 +331,10 @@ def _tiled_steps(
     around, places = open_steps(b, steps, sizes)
     for d, place in zip(inside, places, strict=True):
         index[d] = place
-    for start, height in ((0, BLOCK), (dims[slow] - dims[slow] % BLOCK, dims[slow] % BLOCK)):
-        if height and (start or dims[slow] >= BLOCK):
-            with b.loop(start, dims[slow] - dims[slow] % BLOCK if height == BLOCK else dims[slow], height) as loop:
+    for start, height in ((0, TILE_SIDE), (dims[slow] - dims[slow] % TILE_SIDE, dims[slow] % TILE_SIDE)):
+        if height and (start or dims[slow] >= TILE_SIDE):
+            with b.loop(
+                start, dims[slow] - dims[slow] % TILE_SIDE if height == TILE_SIDE else dims[slow], height
+            ) as loop:
                 tile(loop.index, height)
     b.close_loop(around)

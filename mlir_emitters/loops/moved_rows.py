@@ -14,10 +14,8 @@ from ..core.graph import Buffer
 from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
 
-LINE = 64  # bytes
-LEAST_RESULT = 16 << 20  # minimum bytes of a result for which it is not kept in the caches
-LEAST_SOURCE = 4 << 20  # of a smaller array parts stay in them
-LEAST_LINES = 16  # of a part of a row
+MINIMUM_LINES = 16
+"""Lines of a part of a row."""
 
 
 def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, index: Indices) -> bool:
@@ -26,7 +24,8 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
     """
     b, size = e.b, result.dtype.bytes
     axes = sorted((i for i in index if isinstance(i, Axis)), key=lambda i: i.number)
-    lanes = LINE // size
+    line, cache = b.processor.line_bytes, b.processor.last_cache_bytes
+    lanes = line // size
     if not axes or source.dtype is not result.dtype or source.argument == result.argument:
         return False
     last = axes[-1]
@@ -37,9 +36,9 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
     assert isinstance(last.count, int)
     whole = last.count - last.count % lanes
     rows = [s for n, s in enumerate(result.strides) if n not in along and result.dims[n] != 1]
-    aligned = result.alignment >= LINE and all(s % lanes == 0 for s in rows)
-    large = result.shape.bytes >= LEAST_RESULT and source.shape.bytes >= LEAST_SOURCE
-    if not aligned or not large or whole < LEAST_LINES * lanes:
+    aligned = result.alignment >= line and all(s % lanes == 0 for s in rows)
+    large = result.shape.bytes >= cache and source.shape.bytes >= cache // 4  # parts of smaller arrays stay there
+    if not aligned or not large or whole < MINIMUM_LINES * lanes:
         return False
     loops = [b.open_loop(0, axis.count, unroll=Unroll.NONE) for axis in axes[:-1]]
     counters: list[Index] = [loop.index for loop in loops]
@@ -50,7 +49,7 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
             with b.loop(first, end, width, unroll=Unroll.NONE) as loop:
                 here, there = (b.pointer(e.pointers[x.argument], b.add(at, loop.index), element) for x, at in places)
                 value = b.load(here, type, size)
-                b.store(value, there, LINE if width > 1 else size, width > 1)
+                b.store(value, there, line if width > 1 else size, width > 1)
     for loop in reversed(loops):
         b.close_loop(loop)
     return True

@@ -8,10 +8,12 @@ import math
 
 from mlir import ir
 
+from ...codegen.processors import Processor
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Index, Loop, Unroll, Value
 from ..core.elements import ROUNDED, flatten, parts, raw_type
+from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
@@ -20,11 +22,17 @@ from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
 from .padded_rows import after, are_whole_rows, whole_dimensions
 
-PIECE_BYTES = 1 << 10  # bytes of a piece at least
-MAXIMUM_PIECE_BYTES = 1 << 14  # and at most: it stays in the nearest cache
-MAXIMUM_READ_ROW_BYTES = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
-MINIMUM_BYTES = 1 << 13  # bytes of a result
-LINE_BYTES = 64
+MINIMUM_PIECE_BYTES = 1 << 10
+"""Bytes of a piece: a loop over it is worth its beginning."""
+
+MAXIMUM_PIECE_BYTES = Processor().first_cache_bytes // 2
+"""Bytes of a piece: it stays in the first cache of any processor."""
+
+MAXIMUM_READ_ROW_BYTES = 1 << 7
+"""Bytes of a row that is only read: LLVM has full vectors of longer ones."""
+
+MINIMUM_BYTES = 1 << 13
+"""Bytes of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,8 @@ class Repetition:
         b, dtype = e.b, result.dtype
         element, size, several = raw_type(b.types, dtype), dtype.component.bytes, parts(dtype)
         length, count = self.length * several, self.length * several * self.piece
-        piece, target = b.alloca(element, count, LINE_BYTES), e.pointers[result.argument]
+        line = b.processor.line_bytes
+        piece, target = b.alloca(element, count, line), e.pointers[result.argument]
         self._fill(e, result, piece)
         if self.piece > 1:
             with b.loop(length, count, 1) as loop:
@@ -48,12 +57,12 @@ class Repetition:
                 b.store(before, b.pointer(piece, loop.index, element), size)
         lower, upper = bounds(b, steps, self.rows)
         stop = b.sub(upper, self.piece - 1)
-        vector = ir.VectorType.get([LINE_BYTES // size], element)
+        vector = ir.VectorType.get([line // size], element)
         with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
             start = b.mul(rows.index, length)
-            with b.loop(0, count, LINE_BYTES // size) as line:
-                value = b.load(b.pointer(piece, line.index, element), vector, size)
-                b.store(value, b.pointer(target, b.add(start, line.index), element), size)
+            with b.loop(0, count, line // size) as lanes:
+                value = b.load(b.pointer(piece, lanes.index, element), vector, size)
+                b.store(value, b.pointer(target, b.add(start, lanes.index), element), size)
         rest = after(b, lower, stop, self.piece)
         start = b.mul(rest, length)
         with b.loop(0, b.mul(b.sub(upper, rest), length), 1) as last:
@@ -75,7 +84,7 @@ class Repetition:
             b.close_loop(loop)
 
 
-def repetition_of(result: Buffer) -> Repetition | str:
+def repetition_of(facts: Facts, result: Buffer) -> Repetition | str:
     """The repetition of short rows that a result is; why it is none."""
     order = whole_dimensions(result)
     if result.writer is None or not order:
@@ -91,8 +100,9 @@ def repetition_of(result: Buffer) -> Repetition | str:
     made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
     if size > (most := MAXIMUM_PIECE_BYTES if made else MAXIMUM_READ_ROW_BYTES):
         return more(size, "bytes of a row", most)
-    whole = LINE_BYTES // math.gcd(size, LINE_BYTES)
-    piece, rows = -(-max(1, PIECE_BYTES // size) // whole) * whole, result.shape.size // length
+    line = facts.processor.line_bytes
+    whole = line // math.gcd(size, line)
+    piece, rows = -(-max(1, MINIMUM_PIECE_BYTES // size) // whole) * whole, result.shape.size // length
     if piece * size > MAXIMUM_PIECE_BYTES:
         return more(piece * size, "bytes of a piece of whole lines", MAXIMUM_PIECE_BYTES)
     if rows < 2 * piece:
@@ -101,7 +111,7 @@ def repetition_of(result: Buffer) -> Repetition | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    found = repetition_of(subject.first)
+    found = repetition_of(view.facts, subject.first)
     return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
 
 

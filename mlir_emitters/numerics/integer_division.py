@@ -53,9 +53,15 @@ MARGIN = 2.0**-50
 """More than the relative error of a quotient of floats that is a product with a reciprocal: five roundings."""
 
 
+MINIMUM_LANES = 8
+"""Lanes of vectors of 64-bit integers that are divided together, at least: fewer are divided sooner one by one."""
+
+
 def _long_division(b: Builder, x: Value, divisor: Value, signed: bool) -> tuple[Value, Value]:
-    """Quotient and rest of 64-bit integers. AVX-512 has vectors for all of it; elsewhere, one element is divided."""
-    if b.vector_bits < 512:
+    """Quotient and remainder of 64-bit integers: of vectors where a processor has instructions for all of it, and long
+    vectors; elsewhere, one element is divided.
+    """
+    if not b.processor.long_conversions or b.vector_bits < 64 * MINIMUM_LANES:
         names = ("divsi", "remsi") if signed else ("divui", "remui")
         return b.binary(names[0], x, divisor), b.binary(names[1], x, divisor)
     if not signed:

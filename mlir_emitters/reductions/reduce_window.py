@@ -98,9 +98,12 @@ _ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, O
 
 # A kernel whose root is cumulative ----------------------------------------------------------------------------------
 
-TOGETHER = 4  # runs along memory that advance together, since each sum waits for the one before
+RUNS_TOGETHER = 4
+"""Runs along memory that advance together, since each sum waits for the one before."""
 
-TILE = 128  # running values kept side by side: with half as many, loops take a fifth longer
+
+TILE_RESULTS = 128
+"""Running values kept side by side: with half as many, loops take a fifth longer."""
 
 
 def cumulative(node: Node) -> tuple[int, bool] | None:
@@ -145,10 +148,10 @@ class RunningReduction:
         with outer_loops(b, steps, inside, dims, outer) as places:
             for d, place in places.items():
                 self.index[d] = place
-            whole = dims[column] - dims[column] % TILE
+            whole = dims[column] - dims[column] % TILE_RESULTS
             if whole:
-                with b.loop(0, whole, TILE) as loop:
-                    self.tile(starts, column, loop.index, TILE)
+                with b.loop(0, whole, TILE_RESULTS) as loop:
+                    self.tile(starts, column, loop.index, TILE_RESULTS)
             if whole < dims[column]:
                 self.tile(starts, column, whole, dims[column] - whole)
 
@@ -163,14 +166,14 @@ class RunningReduction:
         """
         b, dims = self.b, self.results[0].dims
         if steps is not None and (*outer,) == steps.dimensions:
-            width = width_of(steps.partition, dims[outer[-1]], TOGETHER, least=TOGETHER)
+            width = width_of(steps.partition, dims[outer[-1]], RUNS_TOGETHER, least=RUNS_TOGETHER)
             if width is not None:
                 for places, first, count in grouped(b, steps, [dims[d] for d in outer], width):
                     for d, place in zip(outer, places, strict=False):
                         self.index[d] = place
                     yield first, count
                 return
-        together = TOGETHER if outer and steps is None else 1
+        together = RUNS_TOGETHER if outer and steps is None else 1
         loops = outer[:-1] if together > 1 else outer
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, loops) as found:
             for d, place in found.items():
@@ -248,8 +251,11 @@ class RunningReduction:
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
-MINIMUM_RESULTS = 8  # minimum results along memory for which a tile pays off
-UNROLLED = 64  # results of a tile below which LLVM unrolls its loops before it makes vectors
+MINIMUM_RESULTS = 8
+"""Results along memory: a tile pays off for as many."""
+
+UNROLLED_RESULTS = 64
+"""Results of a tile below which LLVM unrolls its loops before it makes vectors."""
 
 
 def is_pool(node: Node) -> bool:
@@ -279,17 +285,17 @@ class Pool:
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, outer) as places:
             for d, place in places.items():
                 self.index[d] = place
-            whole = dims[self.column] - dims[self.column] % TILE
+            whole = dims[self.column] - dims[self.column] % TILE_RESULTS
             if whole:
-                with b.loop(0, whole, TILE) as loop:
-                    self.tile(start, loop.index, TILE)
+                with b.loop(0, whole, TILE_RESULTS) as loop:
+                    self.tile(start, loop.index, TILE_RESULTS)
             if whole < dims[self.column]:
                 self.tile(start, whole, dims[self.column] - whole)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b = self.b
         # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
-        unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED else Unroll.ANY
+        unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED_RESULTS else Unroll.ANY
         start = self.opened(start)
         slots = [b.alloca(v.type, width, 64) for v in start]
         with b.loop(0, width, unroll=unroll) as loop:

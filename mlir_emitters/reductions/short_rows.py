@@ -19,7 +19,7 @@ LENGTHS, WIDEST = range(9, 16), 64
 time, and LLVM makes vectors of longer ones.
 """
 
-NARROWEST = 16
+MINIMUM_INTEGER_BITS = 16
 """Bits of the integers: of bytes, LLVM adds up several rows faster."""
 
 
@@ -28,7 +28,7 @@ def takes_words(facts: Facts, node: Node, count: int) -> bool:
     dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
     if facts.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
         return False
-    whole = dtype.is_integer and dtype.bits >= NARROWEST and node.output.dtype is dtype
+    whole = dtype.is_integer and dtype.bits >= MINIMUM_INTEGER_BITS and node.output.dtype is dtype
     few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)
     return whole and few and {*writer.inputs} == {*node.bodies[0].parameters}
 

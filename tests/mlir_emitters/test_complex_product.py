@@ -137,5 +137,5 @@ ENTRY e {{
 
 
 def test_tiles_have_both_sums_of_an_element_in_registers():
-    assert best_tile(512, parts=2) == (3, 4) and best_tile(256, parts=2) == (3, 2)
-    assert flat_tile(512, 8, 16, parts=2) == (8, 1) and flat_tile(256, 3, 16, parts=2) == (3, 2)
+    assert best_tile(32, parts=2) == (3, 4) and best_tile(16, parts=2) == (3, 2)
+    assert flat_tile(32, 8, 16, parts=2) == (8, 1) and flat_tile(16, 3, 16, parts=2) == (3, 2)

@@ -26,10 +26,13 @@ class NoFormulaError(Exception):
 
 @dataclass
 class Formulas:
-    """Translates instructions. width: of a type's integers. number: the value of a constant in that width."""
+    """Translates instructions. width: of a type's integers. number: the value of a constant in that width.
+    terms: by opcode.
+    """
 
     width: Callable[[DType], int]
     number: Number
+    terms: Mapping[Op, Callable[..., Any]] = field(default_factory=lambda: TERMS)
     known: dict[Instruction, Any] = field(default_factory=dict)
 
     def of(self, i: Instruction) -> Any:
@@ -51,8 +54,8 @@ class Formulas:
         if i.opcode is Op.BROADCAST and not i.operands[0].shape.rank:
             return self.of(i.operands[0])
         preds = i.opcode in LOGIC or not any(o.shape.dtype is DType.PRED for o in i.operands)
-        if i.opcode in TERMS and preds and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
-            return TERMS[i.opcode](i, *map(self.of, i.operands))
+        if i.opcode in self.terms and preds and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
+            return self.terms[i.opcode](i, *map(self.of, i.operands))
         raise NoFormulaError(i.opcode.value)
 
 
@@ -112,6 +115,38 @@ def _either(logic: Callable[[Any, Any], Any], bits: Callable[[Any, Any], Any]) -
     return lambda i, x, y: logic(x, y) if z3.is_bool(x) else bits(x, y)
 
 
+def _converted(i: Instruction, x: Any) -> Any:
+    """To a pred whether it is not 0; to an integer the low bits, or the number in more bits."""
+    source, target = i.operands[0].shape.dtype, i.shape.dtype
+    if target is DType.PRED:
+        return x if z3.is_bool(x) else x != 0
+    if z3.is_bool(x):
+        return z3.If(x, z3.BitVecVal(1, target.bits), z3.BitVecVal(0, target.bits))
+    return resized(x, target.bits, source.is_signed)
+
+
+def resized(x: Any, bits: int, signed: bool) -> Any:
+    """The low bits of a bit-vector, or its number in more bits."""
+    more = bits - x.size()
+    if more <= 0:
+        return z3.Extract(bits - 1, 0, x) if more else x
+    return z3.SignExt(more, x) if signed else z3.ZeroExt(more, x)
+
+
+def ones_in(x: Any) -> Any:
+    """How many bits of a bit-vector are 1."""
+    width = x.size()
+    return sum((z3.ZeroExt(width - 1, z3.Extract(n, n, x)) for n in range(width)), z3.BitVecVal(0, width))
+
+
+def zeros_above(x: Any) -> Any:
+    """How many bits of a bit-vector are 0 from the top."""
+    width, found = x.size(), z3.BitVecVal(x.size(), x.size())
+    for n in range(width):
+        found = z3.If(z3.Extract(n, n, x) == 1, z3.BitVecVal(width - 1 - n, width), found)
+    return found
+
+
 TERMS: Mapping[Op, Callable[..., Any]] = {
     Op.ADD: lambda i, x, y: x + y,
     Op.SUBTRACT: lambda i, x, y: x - y,
@@ -137,5 +172,13 @@ TERMS: Mapping[Op, Callable[..., Any]] = {
 }
 """Opcode → what an element of its result is, by those of its operands."""
 
-LOGIC = frozenset({Op.NOT, Op.AND, Op.OR, Op.XOR, Op.MINIMUM, Op.MAXIMUM, Op.COMPARE, Op.SELECT, Op.COPY})
+OF_BITS: Mapping[Op, Callable[..., Any]] = {
+    **TERMS,
+    Op.CONVERT: _converted,
+    Op.COUNT_LEADING_ZEROS: lambda i, x: zeros_above(x),
+    Op.POPCNT: lambda i, x: ones_in(x),
+}
+"""The same with those that are formulas only where integers have the bits of their types."""
+
+LOGIC = frozenset({Op.NOT, Op.AND, Op.OR, Op.XOR, Op.MINIMUM, Op.MAXIMUM, Op.COMPARE, Op.SELECT, Op.COPY, Op.CONVERT})
 """Those of them that take preds, too."""
