@@ -17,7 +17,7 @@ from .outcome import Outcome
 from .setting import Setting, plan_of_setting
 
 LIMITS = 4
-"""A question about all kernels of a case may take so many times the seconds of one experiment."""
+"""The factor by which a question about all kernels of a case may exceed the seconds of one experiment."""
 
 
 def bisect(

@@ -31,7 +31,7 @@ from .movement.transposition import pure_transposition
 from .reductions.results import write_together
 
 MINIMUM_CROSSING_OPERATIONS = 40
-"""Operations of a kernel from which on vectors are worth it in tiles that cross memory, gathers and all."""
+"""Minimum operations of a kernel for which vectors are worth it in tiles that cross memory, gathers and all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).absolute().parents[1]
 PACKAGE = "testbed"
 
 DYNAMIC: dict[str, tuple[str, ...]] = {
+    "benchmarks/sweep/suites.py": ("benchmarks/sweep/",),
     "cli/main.py": ("cli/",),
     "differential/planted/fault.py": ("legacy/", "mlir_emitters/"),
     "migration/choose.py": ("legacy/", "mlir_emitters/"),

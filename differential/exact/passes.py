@@ -73,7 +73,7 @@ class Step:
         return self.step.name
 
     def limited(self, rewrites: int) -> Module:
-        """The module after so many rewrites."""
+        """The module after this number of rewrites."""
         with limited(Fuel(rewrites)):
             return self.step.run(self.before)
 

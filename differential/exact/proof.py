@@ -66,7 +66,7 @@ def _body_of(request: KernelRequest) -> list[tuple[str, str]]:
 
 
 def of_lanes(module: Module, lanes: int) -> Module:
-    """The same body on vectors of so many elements."""
+    """The same body on vectors of this many elements."""
 
     def shape_of(shape: Shape) -> Shape:
         if shape.is_tuple:

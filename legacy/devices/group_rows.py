@@ -27,7 +27,7 @@ from ..rows.rows import RowElemental, Walk, emit_body, find_rows, is_flat, over_
 from .group import ALIGNMENT_BYTES, Group, SharedArray
 
 MINIMUM_LENGTH = 32
-"""Elements of a row from which on a group has work for its items."""
+"""Minimum elements of a row for which a group has work for its items."""
 
 TOGETHER, SHORT, FEWEST_GROUPS = 8, 1024, 8
 """The most rows of a group, the most elements of these, and the fewest groups that there are then."""
@@ -107,7 +107,7 @@ def emit_group_rows(e: Elemental, results: Results, given: Rows, group: Group) -
 
 
 def _taken(rows: RowGraph, lanes: int) -> int:
-    """At most so many bytes of a group's memory hold the items' parts of reductions."""
+    """At most this many bytes of a group's memory hold the items' parts of reductions."""
     return len(over_rows(rows)) * 2 * (lanes * 16 + ALIGNMENT_BYTES)
 
 

@@ -41,7 +41,7 @@ elements of several rows.
 
 
 GATHERED = range(3, 8)
-"""The same of shorter rows of reductions. Of rows of two, elements are parted in vectors."""
+"""As above, for shorter rows of reductions. Elements of rows of two are split into vectors."""
 
 
 FOLDED = 16

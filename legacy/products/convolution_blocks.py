@@ -21,7 +21,7 @@ TERMS = 320
 
 
 MOST = 8
-"""Positions of a tile: so many sums of one vector each keep two units busy for the four cycles of an addition."""
+"""Positions of a tile: this many sums of one vector each keep two units busy for the four cycles of an addition."""
 
 
 MOST_ALONE = 12
@@ -41,11 +41,11 @@ MAXIMUM_PANEL_BYTES = 3 << 18
 
 
 COPIED_POSITIONS = 32
-"""Positions from which on copying weights, which costs two memory accesses for each, does not count."""
+"""Minimum positions for which copying weights, which costs two memory accesses for each, does not count."""
 
 
 CALLED = 1000
-"""Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
+"""Minimum multiply-adds of vectors in a whole tile for which a call, some 30 cycles, costs a few parts in a hundred."""
 
 
 CALLED_ALONE = 400
@@ -155,7 +155,7 @@ def parts_of_tiles(
 
 
 def inside_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
-    """(start, end, apart): the positions of whole tiles, of which each has every so many."""
+    """(start, end, apart): the positions of whole tiles, each of which has positions `apart` from each other."""
     if across is None or across < SPATIAL:
         return 0, 1 if across is None else c.sizes[across], 1
     axis = c.axes[across - SPATIAL]

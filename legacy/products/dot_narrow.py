@@ -35,10 +35,10 @@ where the tile need not copy the many rows.
 """
 
 MINIMUM_ROWS = 16
-"""Rows from which on a copy of the columns is used often enough."""
+"""Minimum rows for which a copy of the columns is used often enough."""
 
 MINIMUM_VECTORS = 3
-"""Vectors of a row from which on the sum over their lanes takes less time than the products."""
+"""Minimum vectors of a row for which the sum over their lanes takes less time than the products."""
 
 MAXIMUM_COLUMN_BYTES = 1 << 18
 """Bytes on the stack that columns may be copied to: they stay in the second cache."""
@@ -47,8 +47,8 @@ BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
 FAR_ROW, FAR_HEIGHT = 1 << 11, 8
-"""Bytes of a row of the wide side from which on the next rows are fetched, and the most rows at once then: so many
-streams, and the addresses of what is fetched, a processor can hold.
+"""Minimum bytes of a row of the wide side for which the next rows are fetched, and the most rows at once then: a
+processor can hold this number of streams and of addresses that are fetched.
 """
 
 

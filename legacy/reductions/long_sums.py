@@ -283,7 +283,7 @@ class PartialSums(PartialArrays):
         add: Callable[[IndexValue, IndexValue], None],
         fetch: Callable[[IndexValue], None],
     ) -> None:
-        """Call add(start of a line, lane) in loops over whole lines, of which so many have partial sums of their own.
+        """Call add(start of a line, lane) in loops over whole lines, `lines` of which have partial sums of their own.
         fetch: called for each line before.
         """
         code, width = self.code, self.width

@@ -31,7 +31,7 @@ from ..rows.rows import RowKernel
 from .group import ALIGNMENT_BYTES, Group, SharedScalars, types_of
 
 MINIMUM_ROW_ELEMENTS = 32
-"""Elements of a row from which on a group has work for its items."""
+"""Minimum elements of a row for which a group has work for its items."""
 
 MAXIMUM_ROWS, MAXIMUM_ELEMENTS, MINIMUM_GROUPS = 8, 1024, 8
 """Of a group, its rows and the elements of these; and the groups that are left then."""
@@ -103,7 +103,7 @@ def rows_of_group(graph: RowGraph, lanes: int, shape: GroupShape) -> int:
 
 
 def taken(reductions: int, lanes: int) -> int:
-    """At most so many bytes of a group's memory hold the items' parts of reductions."""
+    """At most this many bytes of a group's memory hold the items' parts of reductions."""
     return reductions * 2 * (lanes * 16 + ALIGNMENT_BYTES)
 
 

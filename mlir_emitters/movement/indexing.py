@@ -30,10 +30,10 @@ that one stores anywhere, so each of its turns would find one, with the many ins
 """
 
 MINIMUM_ROW_INDICES = 65
-"""Indices of a row, the last dimension of the batch, from which on it is worth these loops."""
+"""Minimum indices of a row, the last dimension of the batch for which it is worth these loops."""
 
 MINIMUM_ROW_ELEMENTS = 8
-"""Elements of a window's row from which on it is for vectors. LLVM would unroll short rows, and gather across them."""
+"""Minimum elements of a window's row that is for vectors. LLVM would unroll short rows, and gather across them."""
 
 
 def index_places(node: Node, batch: Indices) -> list[Indices]:

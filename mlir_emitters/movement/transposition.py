@@ -48,7 +48,7 @@ lanes then, and 512 bits are a whole line. In rows that are shorter than a lane,
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What goes through registers at once. line: the width of as many as write whole lines, one behind the other."""
+    """What goes through registers at once. line: the width of those that write whole lines, one behind the other."""
 
     height: int
     width: int

@@ -23,16 +23,16 @@ from ..reductions.long_sums import ELEMENTS_TOGETHER, FEW_LANES, LANES, Carried,
 from ..reductions.sum_run import Form, SumRun, is_run, stored_of
 
 MINIMUM_ALONG_PRODUCTS = 2 * FEW_LANES
-"""Products along memory: sums of as many have several partial sums."""
+"""Minimum products along memory whose sum has several partial sums."""
 
 MINIMUM_BLOCK_PRODUCTS = 128
-"""Products of other sums: those of as many are in blocks."""
+"""Minimum products of other sums that are in blocks."""
 
 CHAIN_ADDITIONS = 48
 """Additions to a chain in these blocks."""
 
 MINIMUM_ROW_PRODUCTS = 8
-"""Products of two short rows: vectors are along rows of as many."""
+"""Minimum products of two short rows for which vectors are along the rows."""
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

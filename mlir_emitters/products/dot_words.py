@@ -124,7 +124,7 @@ class Words:
 
 
 def word_of(b: Builder, pointer: Pointer, offset: Index, size: int) -> Value:
-    """So many neighbours in an i32."""
+    """The number of neighbours in an i32."""
     bits = WORD_BITS // size
     element = b.types.integer(bits)
     several = b.load(b.pointer(pointer, offset, element), ir.VectorType.get([size], element), bits // 8)

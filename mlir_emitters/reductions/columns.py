@@ -31,10 +31,10 @@ FETCHED_COLUMNS = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache."""
 
 MINIMUM_VECTOR_COLUMNS = 8
-"""Columns from which on a loop over them is for vectors."""
+"""Minimum columns for which a loop over them is for vectors."""
 
 MINIMUM_SUM_COLUMNS = 16
-"""Columns of sums from which on vectors are worth a rest."""
+"""Minimum columns of sums for which vectors are worth a rest."""
 
 
 def _over_columns(size: int, rows: bool) -> Unroll:

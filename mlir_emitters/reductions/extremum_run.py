@@ -25,7 +25,7 @@ ELEMENTS_TOGETHER = 4
 """Elements that each takes together."""
 
 FEWEST = LANES * ELEMENTS_TOGETHER
-"""Elements from which on the function is called. The last ones are taken twice where they are no multiple of these."""
+"""Minimum elements for which the function is called. The last ones are taken twice if they are no multiple of these."""
 
 
 @dataclass(frozen=True, slots=True)

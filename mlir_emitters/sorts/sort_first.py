@@ -20,7 +20,7 @@ MINIMUM_SHARE = 12
 """Elements of a row for each of its k first ones, at least; a shorter row is sorted."""
 
 MINIMUM_SHARE_OF_SHORT = 3
-"""The same of a row below MINIMUM_CLASSED_ELEMENTS elements."""
+"""As above, for a row below MINIMUM_CLASSED_ELEMENTS elements."""
 
 MINIMUM_CLASSED_ELEMENTS = 384
 """Elements from which a row has classes. In a shorter one each element is its own, so the bound is the k-th key."""

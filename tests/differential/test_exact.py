@@ -483,7 +483,7 @@ def test_constants_keep_the_signs_of_zeros_and_nan() -> None:
 def test_a_sum_of_nothing_is_its_start() -> None:
     text = module(
         "p = f32[3,0,5] parameter(0)\n z = f32[] parameter(1)\n"
-        "r = f32[3,0] reduce(p, z), dimensions={2}, to_apply=add\n"
+        " r = f32[3,0] reduce(p, z), dimensions={2}, to_apply=add\n"
         "s = f32[3,5] reduce(p, z), dimensions={1}, to_apply=add\n ROOT t = (f32[3,0], f32[3,5]) tuple(r, s)",
         ADD.format("f32"),
     )

@@ -45,7 +45,7 @@ def test_a_file_of_rules_is_the_opcodes_of_its_rules():
         "mlir_emitters/choice.py",
         "legacy/loops/loops.py",
         "differential/generate/focus.py",
-        "requirements.txt",
+        "locks/requirements.txt",
     ],
 )
 def test_what_all_programs_go_through_is_everything_and_is_said(file):

@@ -1,10 +1,10 @@
-"""One operation a program, at many shapes and dtypes, on both stacks and XLA:CPU: does any of them fall off a cliff?
+"""Many small programs on both stacks and XLA:CPU: does any of them fall off a cliff? SUITES names the programs.
 
-Run: .venv/bin/python -m testbed.benchmarks.op_shapes [--only REGEX] [--stacks legacy,mlir] [--threads N] [--limit 2]
+Run: .venv/bin/python -m testbed.benchmarks.sweep SUITE [--only REGEX] [--stacks legacy,mlir] [--threads N] [--limit 2]
 [--cpu x86-64-v3]
 Times are minima of rounds in which the stacks take turns, on as many processors as threads. A line is printed for each
-program of which a stack takes more than --limit times XLA's time; exit status 1 if there is one. Products have more in
-dot_shapes.py.
+program of which a stack takes more than --limit times XLA's time; exit status 1 if there is one. Products by
+size and layout have a command of their own: `python -m testbed.benchmarks.dot_shapes`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,21 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
-from ..backends.xla.installed import installed
-from ..formats.whole_files import write_text
-from ..hlo.errors import InputError
-from ..hlo.shapes import Shape
-from ..migration.flags import STACK_NAMES
-from ..migration.stacks import parse_stacks
-from . import op_forms, op_moves, op_orders, op_rows, op_values  # noqa: F401  # they add their programs
-from .op_text import PROGRAMS
-from .suite.machine import as_on, levels
-from .tables import left, right, text_table
-from .xla_inputs import SMALL, drawn_inputs
-
-Programs: TypeAlias = Mapping[str, Callable[[], str]]
+from ...backends.xla.installed import installed
+from ...formats.whole_files import write_text
+from ...hlo.errors import InputError
+from ...hlo.shapes import Shape
+from ...migration.flags import STACK_NAMES
+from ...migration.stacks import parse_stacks
+from ..suite.machine import as_on, levels
+from ..tables import left, right, text_table
+from ..xla_inputs import SMALL, drawn_inputs
+from .suites import SUITES, Programs, Suite
 
 
 def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float, integers: int = SMALL) -> dict[str, float]:
@@ -40,10 +36,10 @@ def measure(text: str, stacks: Sequence[str], rounds: int, seconds: float, integ
 
     Raises TestbedError for what a stack does not take.
     """
-    from ..formats.program import Program
-    from ..formats.text.parser import parse_module
-    from .contestants import contestant
-    from .paired import race
+    from ...formats.program import Program
+    from ...formats.text.parser import parse_module
+    from ..contestants import contestant
+    from ..paired import race
 
     module = parse_module(text)
     program = Program("op", text, module)
@@ -65,8 +61,11 @@ def ratios(times: Mapping[str, float], least: float = 0.0) -> dict[str, float]:
     return {s: max(t, least) / max(times["xla"], least) for s, t in times.items() if s != "xla"}
 
 
-def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str | None) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str] | None, suites: Mapping[str, Suite]) -> argparse.Namespace:
+    listed = "\n".join(f"{name:<13}{suite.about}" for name, suite in suites.items())
+    about = f"{__doc__}\n{listed}"
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("suite", choices=suites, help="whose programs")
     parser.add_argument("--only", default="", metavar="REGEX", help="only programs whose name matches")
     parser.add_argument("--stacks", default="legacy,mlir")
     parser.add_argument(
@@ -81,8 +80,9 @@ def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str |
     parser.add_argument("--seconds", type=float, default=0.03, help="of each stack and program")
     parser.add_argument("--json", type=Path, help="also write all times, in microseconds, to this file")
     options = parser.parse_args(argv)
+    options.programs = suites[options.suite].programs()
     try:
-        options.names = [name for name in programs if re.search(options.only, name)]
+        options.names = [name for name in options.programs if re.search(options.only, name)]
         options.stacks = parse_stacks(options.stacks, STACK_NAMES)
     except (re.error, InputError) as error:
         parser.error(str(error))
@@ -98,7 +98,7 @@ def parse_arguments(argv: Sequence[str] | None, programs: Programs, about: str |
 
 def measure_all(programs: Programs, options: argparse.Namespace, integers: int) -> dict[str, dict[str, float]]:
     """`measure` of each program that is taken. Prints what is above the limit, and why a program was refused."""
-    from ..hlo.errors import TestbedError
+    from ...hlo.errors import TestbedError
 
     found: dict[str, dict[str, float]] = {}
     for number, name in enumerate(options.names):
@@ -115,27 +115,19 @@ def measure_all(programs: Programs, options: argparse.Namespace, integers: int) 
     return found
 
 
-def main(
-    argv: Sequence[str] | None = None,
-    programs: Programs = PROGRAMS,
-    about: str | None = __doc__,
-    integers: int = SMALL,
-) -> int:
-    """The command. programs: by name, functions that give HLO text; about: what --help says of them.
+def main(argv: Sequence[str] | None = None, suites: Mapping[str, Suite] = SUITES) -> int:
+    """The command. Returns 1 if a program is above the limit."""
+    from ...codegen.options import assume_host, assumed_host
+    from ...codegen.threads import set_threads
 
-    integers: limit of those in inputs.
-    """
-    from ..codegen.options import assume_host, assumed_host
-    from ..codegen.threads import set_threads
-
-    options = parse_arguments(argv, programs, about)
+    options = parse_arguments(argv, suites)
     before, host, given = os.sched_getaffinity(0), assumed_host(), dict(os.environ)
     os.sched_setaffinity(0, options.cpus)  # before XLA counts them
     os.environ.update(as_on(options.cpu, given))  # and reads its flags
     try:
         assume_host(options.cpu)
         set_threads(options.threads)
-        found = measure_all(programs, options, integers)
+        found = measure_all(options.programs, options, suites[options.suite].integers)
     finally:
         os.sched_setaffinity(0, before)
         assume_host(host)
@@ -150,7 +142,3 @@ def main(
         print(text_table([left("program"), right("xla us"), *map(right, options.stacks)], cells))
     print(f"{len(found)} programs, {len(rows)} above {options.limit:g} times XLA's time")
     return int(bool(rows))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

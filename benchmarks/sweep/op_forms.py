@@ -1,4 +1,4 @@
-"""Programs for op_shapes.py of indices along other dimensions, parts of fusions, products in other orders, convolutions
+"""Programs of the suite `ops`: indices along other dimensions, parts of fusions, products in other orders, convolutions
 and transforms in less usual forms, loops that write and read rows.
 """
 

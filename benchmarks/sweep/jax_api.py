@@ -1,19 +1,16 @@
 """Functions of jax.numpy, jax.nn, jax.random, jax.scipy and jax.image with everyday arguments, against XLA:CPU.
 
-Run: .venv/bin/python -m testbed.benchmarks.jax_api [--only REGEX], and further options, as op_shapes.py, which says
-what is printed; 10 minutes.
+Run: .venv/bin/python -m testbed.benchmarks.sweep api [--only REGEX]; 10 minutes.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy
 
-from . import op_shapes
 from .jax_text import hlo_text
 
 Function = Callable[..., Any]
@@ -403,11 +400,3 @@ PROGRAMS = {
     for table in (ARRAYS, NETWORKS, SPECIAL, SAMPLERS, MATRICES)
     for name, (f, shapes) in table.items()
 }
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return op_shapes.main(argv, PROGRAMS, __doc__, integers=256)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Programs of jax_forms.py: products, convolutions, normalisations and loops of models, by element type.
+"""Programs of the suite `forms`: products, convolutions, normalisations and loops of models, by element type.
 
 `T` in a shape stands for each of the element types.
 """

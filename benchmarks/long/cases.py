@@ -1,4 +1,4 @@
-"""What the programs of long_numerics.py are made of: HLO text, inputs, and the exact result.
+"""What the programs of numerics.py are made of: HLO text, inputs, and the exact result.
 
 Each is a function of the size n (a power of two, the elements of its largest array, at least 1,024) and of a generator.
 Exact results are computed in f64 (complex: c128) with sums by `math.fsum` of pieces, from the inputs as rounded.

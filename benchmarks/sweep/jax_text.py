@@ -14,9 +14,9 @@ def hlo_text(function: Callable[..., Any], shapes: Sequence[str]) -> str:
     """
     import jax
 
-    from ..formats.files import load_module
-    from ..formats.text.printer import print_module
-    from ..hlo.dtypes import DType
+    from ...formats.files import load_module
+    from ...formats.text.printer import print_module
+    from ...hlo.dtypes import DType
 
     given = []
     for shape in shapes:

@@ -1,4 +1,4 @@
-"""Programs of jax_forms.py: tables, rows, movement, quantised weights and cumulative operations, by element type.
+"""Programs of the suite `forms`: tables, rows, movement, quantised weights and cumulative operations, by element type.
 
 `T` in a shape stands for each of the element types.
 """

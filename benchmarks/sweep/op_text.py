@@ -1,4 +1,4 @@
-"""What the programs of op_shapes.py are made of: HLO text of one operation, with parameters as operands."""
+"""What the programs of the suite `ops` are made of: HLO text of one operation, with parameters as operands."""
 
 from __future__ import annotations
 

@@ -1,19 +1,16 @@
 """Programs as users of JAX write them, layers, losses, simulations and filters, on both stacks against XLA:CPU.
 
-Run: .venv/bin/python -m testbed.benchmarks.applications [--only REGEX], and further options, as op_shapes.py, which
-says what is printed; 5 minutes.
+Run: .venv/bin/python -m testbed.benchmarks.sweep applications [--only REGEX]; 5 minutes.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from . import application_layers as layers
 from . import application_models as models
-from . import op_shapes
 from .jax_text import hlo_text
 
 Shapes = tuple[str, ...]
@@ -92,11 +89,3 @@ APPLICATIONS: dict[str, tuple[Callable[..., Any], Shapes]] = {
 }
 
 PROGRAMS = {name: partial(hlo_text, f, shapes) for name, (f, shapes) in APPLICATIONS.items()}
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return op_shapes.main(argv, PROGRAMS, __doc__, integers=256)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Programs for op_shapes.py of rows of few elements and of broadcast operands, conversions beside an operation, middle
+"""Programs of the suite `ops`: rows of few elements and of broadcast operands, conversions beside an operation, middle
 dimensions, windows of integers, keys with payloads.
 """
 

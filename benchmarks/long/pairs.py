@@ -1,4 +1,4 @@
-"""Programs of long_numerics.py: a sum in a reduction of several operands, next to a sum, a maximum or an arg max."""
+"""Programs of numerics.py: a sum in a reduction of several operands, next to a sum, a maximum or an arg max."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .long_cases import SQUARE, Case, LongPrograms, Make, square_shape, uniform, wide
+from .cases import SQUARE, Case, LongPrograms, Make, square_shape, uniform, wide
 
 PROGRAMS = LongPrograms()
 

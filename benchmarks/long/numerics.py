@@ -1,6 +1,6 @@
 """Errors of long sums, products and windows: legacy, MLIR and XLA:CPU against f64 (c128 for complex numbers).
 
-Run: .venv/bin/python -m testbed.benchmarks.long_numerics [--max-log2 27] [--stacks legacy] [--only TEXT] [--json FILE]
+Run: .venv/bin/python -m testbed.benchmarks.long.numerics [--max-log2 27] [--stacks legacy] [--only TEXT] [--json FILE]
 An error is max |found − exact| / |exact| over the elements of a result. It may be 2 × max(XLA's error, 1e-7). Without
 jaxlib (./testbed setup --xla), XLA's error counts as the rounding of the result to its dtype, and programs that fix the
 order of their steps are not judged. Exit status: 1 if an error is above its limit, 2 for bad arguments.
@@ -18,14 +18,14 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from ..backends.xla import REMEDY, installed
-from ..formats.program import Program
-from ..formats.text.parser import parse_module
-from ..formats.whole_files import write_whole
-from ..hlo.errors import TestbedError
-from ..migration.stacks import STACKS, parse_stacks, prepare
-from .long_cases import Case, LongProgram
-from .long_programs import PROGRAMS
+from ...backends.xla import REMEDY, installed
+from ...formats.program import Program
+from ...formats.text.parser import parse_module
+from ...formats.whole_files import write_whole
+from ...hlo.errors import TestbedError
+from ...migration.stacks import STACKS, parse_stacks, prepare
+from .cases import Case, LongProgram
+from .programs import PROGRAMS
 
 SMALLEST, TIMES = 1e-7, 2
 """An error may be TIMES × max(XLA's error, SMALLEST)."""

@@ -1,5 +1,5 @@
-"""Programs for op_shapes.py that read memory in two orders, with rows a power of two apart, where the lines of a column
-fall into few sets of a cache, and not.
+"""Programs of the suite `ops` that read memory in two orders, with rows a power of two apart, where the lines of a
+column fall into few sets of a cache, and not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs for op_shapes.py that compute: elementwise, reductions, windows, sorts, products, convolutions, loops."""
+"""Programs of the suite `ops` that compute: elementwise, reductions, windows, sorts, products, convolutions, loops."""
 
 from __future__ import annotations
 

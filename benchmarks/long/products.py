@@ -1,10 +1,10 @@
-"""Programs of long_numerics.py: products, convolutions, windows, and sums in the order of the program."""
+"""Programs of numerics.py: products, convolutions, windows, and sums in the order of the program."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .long_cases import (
+from .cases import (
     BF16,
     C64,
     F16,

@@ -1,17 +1,15 @@
 """Functions as users of JAX write them, on f32 matrices with rows a power of two apart, and not, against XLA:CPU.
 
-Run: .venv/bin/python -m testbed.benchmarks.jax_functions [--only REGEX], and further options, as op_shapes.py, which
-says what is printed; 5 minutes.
+Run: .venv/bin/python -m testbed.benchmarks.sweep functions [--only REGEX]; 5 minutes.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from . import jax_text, op_shapes
+from . import jax_text
 
 SIDES = (1000, 1024, 2000, 2048)
 
@@ -102,11 +100,3 @@ def hlo_text(function: Function, side: int) -> str:
 
 
 PROGRAMS = {f"{name} {side}": partial(hlo_text, f, side) for name, f in FUNCTIONS.items() for side in SIDES}
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return op_shapes.main(argv, PROGRAMS, __doc__)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Programs of long_numerics.py: sums to one number, and of other dtypes than f32."""
+"""Programs of numerics.py: sums to one number, and of other dtypes than f32."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .long_cases import (
+from .cases import (
     BF16,
     F16,
     F32,

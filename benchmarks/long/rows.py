@@ -1,4 +1,4 @@
-"""Programs of long_numerics.py: sums along dimensions, and rows that are normalised."""
+"""Programs of numerics.py: sums along dimensions, and rows that are normalised."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .long_cases import (
+from .cases import (
     BF16,
     F32,
     SQUARE,

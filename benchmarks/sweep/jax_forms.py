@@ -1,17 +1,15 @@
 """Small programs as users of JAX write them, in all the element types that they use, against XLA:CPU.
 
-Run: .venv/bin/python -m testbed.benchmarks.jax_forms [--only REGEX], and further options, as op_shapes.py, which says
-what is printed; 10 minutes. Names begin with the element type: `--only ^bf16`.
+Run: .venv/bin/python -m testbed.benchmarks.sweep forms [--only REGEX]; 10 minutes.
+Names begin with the element type: `--only ^bf16`.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from . import jax_form_layers, jax_form_moves, op_shapes
+from . import jax_form_layers, jax_form_moves
 from .jax_form_layers import Forms
 from .jax_text import hlo_text
 
@@ -175,11 +173,3 @@ for _dtype in INTEGERS:
     FORMS |= _of(_dtype, OF_INTEGERS)
 
 PROGRAMS = {name: partial(hlo_text, f, shapes) for name, (f, shapes) in FORMS.items()}
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return op_shapes.main(argv, PROGRAMS, __doc__, integers=LIMIT)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Programs for op_shapes.py that move elements: transposes, slices, pads, copies, gathers, scatters."""
+"""Programs of the suite `ops` that move elements: transposes, slices, pads, copies, gathers, scatters."""
 
 from __future__ import annotations
 
