@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from ..hlo.errors import InputError
 from ..migration.names import XLA_STACKS
 
 if TYPE_CHECKING:
-    from ..differential.outcome import Outcome
     from ..hlo.ir import Module
     from ..migration.ledger import Row
 
@@ -21,16 +19,10 @@ DRAWN = 2000
 
 @dataclass(frozen=True)
 class Orders:
-    """drawn: how many drawn cases; patience: seconds of one to find out what the float rules permit.
-
-    What the checks note besides, by 'STACK FORM': cases, of drawn ones with a kernel of the form; methods, by which its
-    kernels were compared.
-    """
+    """drawn: how many drawn cases; patience: seconds of one to find out what the float rules permit."""
 
     drawn: int = DRAWN
     patience: float = 20.0
-    cases: Counter[str] = field(default_factory=Counter)
-    methods: dict[str, str] = field(default_factory=dict)
 
 
 Run = Callable[["Row", tuple[str, str], Orders], list[str]]
@@ -49,19 +41,7 @@ class Check:
 def _drawn(row: Row, stacks: tuple[str, str], orders: Orders) -> list[str]:
     from ..differential.gate.drawn import drawn_cases
 
-    def note(outcome: Outcome) -> None:
-        ran = frozenset[tuple[str, str]]().union(*(run.forms for run in outcome.runs.values()))
-        orders.cases.update(" ".join(key) for key in ran)
-
-    return drawn_cases(row.unit, row.dtypes, stacks, orders.drawn, orders.patience, note)
-
-
-def _exact(row: Row, stacks: tuple[str, str], orders: Orders) -> list[str]:
-    from ..differential.gate.exactly import compared_exactly
-
-    methods, found = compared_exactly(row.unit, row.dtypes, stacks)
-    orders.methods.update(methods)
-    return found
+    return drawn_cases(row.unit, row.dtypes, stacks, orders.drawn, orders.patience)
 
 
 def _modules(row: Row, make: Callable[[str, str, int], str], sizes: Sequence[int]) -> dict[int, Module]:
@@ -115,7 +95,6 @@ CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
         Check("drawn", _drawn, xla=True),
-        Check("exact", _exact),
         Check("scaling", _scaling),
         Check("aliasing", _aliasing),
         Check("rank", _rank),

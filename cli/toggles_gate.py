@@ -16,9 +16,7 @@ from ..benchmarks.parity_race import SETTINGS, race, tie
 from ..benchmarks.rounds import geometric_mean
 from ..benchmarks.suite import machine
 from ..codegen.threads import on_threads
-from ..differential.exact.evidence import Method
 from ..differential.filled_inputs import filled_inputs
-from ..differential.gate.code import code_of
 from ..differential.permitted import BUDGET
 from ..differential.row_check import check_row
 from ..differential.row_programs import workloads_of
@@ -27,7 +25,6 @@ from ..formats.program import Program
 from ..formats.text.parser import parse_module
 from ..hlo.errors import UnsupportedError
 from ..hlo.remedies import TESTS
-from ..migration.form_evidence import FormEvidence
 from ..migration.ledger import Evidence
 from ..migration.ledger_file import RECORDS
 from ..migration.ledger_states import FILE, USUAL
@@ -71,8 +68,7 @@ def run_gate(
     speeds = [speed for speed, _ in races]
     mean = geometric_mean([blocks for _, blocks in races]) if races else Ratio(math.inf, math.inf, math.inf)
     compiling = _mean([s.compile_ratio for s in speeds])
-    orders = Orders(drawn, patience)
-    ran, more = run_checks(checks, row, stacks, orders)
+    ran, more = run_checks(checks, row, stacks, Orders(drawn, patience))
     lacking = shortfalls(compared, speeds, (mean.median, mean.low, mean.high), compiling, parity)
     evidence = Evidence(
         kind="proved" if compared.same == compared.cases and ties == len(races) else "sampled",
@@ -91,19 +87,8 @@ def run_gate(
         commit=commit(),
         refused="; ".join([*lacking, *more]),
         checks=", ".join(ran),
-        forms=() if set(stacks) & set(XLA_STACKS) else _forms(row, stacks, orders),
     )
     return evidence, speeds
-
-
-def _forms(row: Row, stacks: tuple[str, str], orders: Orders) -> tuple[FormEvidence, ...]:
-    """The code of the row's programs, by form, and what the checks noted of it."""
-    found = []
-    for key, digest in code_of(row.unit, row.dtypes, stacks).items():
-        stack, _, form = key.partition(" ")
-        method = orders.methods.get(key, Method.SAMPLED.value)
-        found.append(FormEvidence(stack, form, digest, method, orders.cases[key]))
-    return tuple(found)
 
 
 def _races(row: Row, settings: Settings, stacks: tuple[str, str]) -> tuple[list[tuple[Speed, Sequence[Block]]], int]:

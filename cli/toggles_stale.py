@@ -1,189 +1,117 @@
-"""`testbed toggles stale` and `refresh`: rows whose evidence is of other code than that of now, and their gates."""
+"""`testbed toggles stale`: rows whose code has changed since it was compared, and the rule that CI has for them."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import subprocess
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from hashlib import sha256
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ..benchmarks.suite.machine import ROOT
+from ..differential.gate.digest_cache import found, known
+from ..differential.gate.digests import code_hash
+from ..differential.gate.staleness import Stale, stale
+from ..migration.ledger import Evidence, Ledger, Row
+from ..migration.ledger_file import read_ledger
+from ..migration.ledger_states import USUAL
 from .output import say, wrapped
+from .toggles_gate import versions
+from .toggles_refresh import refuse_other_stacks
 
-if TYPE_CHECKING:
-    from ..migration.ledger import Ledger, Row
-
-    Codes = dict[str, dict[str, str]]
-    """Row → its code: 'STACK FORM' → digest."""
-
-OUTSIDE = ("tests", "cli", "benchmarks", "display", "docs", "examples", "tools", "profiling")
-"""Folders of the checkout whose files no kernel's code depends on."""
-
-START = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv.pop(1)); from testbed.cli.main import main; sys.exit(main())"
-)
-"""The command in a process of its own, which finds the same packages."""
-
-SHOWN_FORMS = 6
+REMEDY = "testbed toggles refresh"
+SHOWN = 6
+"""Forms that a line names."""
 
 
-def sources_digest(root: Path) -> str:
-    """Of the files that the code of kernels may depend on."""
-    digest = sha256()
-    for file in sorted(root.rglob("*.py")):
-        place = file.relative_to(root)
-        if place.parts[0] not in OUTSIDE and not place.parts[0].startswith("."):
-            digest.update(f"{place}\0".encode() + file.read_bytes())
-    return digest.hexdigest()
-
-
-def codes(names: Sequence[str], stacks: tuple[str, str], compute: bool = True) -> Codes | None:
-    """The code of rows, from the cache if these sources were asked before. Otherwise, without `compute`, None."""
-    from ..codegen.cache import DEFAULT_CACHE, cache_key
-    from ..migration.parity import __file__ as place
-    from .progress import progress
-    from .toggles_gate import versions
-
-    key = cache_key("code of rows", sources_digest(Path(place).parents[1]), versions(stacks), *stacks)
-    held = DEFAULT_CACHE.read(key)
-    found: Codes = json.loads(held) if held is not None else {}
-    left = [name for name in names if name not in found]
-    if left and not compute:
-        return None
-    if left:
-        from ..differential.gate.code import code_of
-
-        with progress(len(left)) as advance:
-            for name in left:
-                unit, dtypes, _ = name.split(".")
-                found[name] = dict(code_of(unit, dtypes, stacks))
-                advance()
-        DEFAULT_CACHE.write(key, json.dumps(found).encode())
-    return {name: found[name] for name in names}
-
-
-def stale_rows(ledger: Ledger, now: Codes) -> dict[str, list[str]]:
-    """Row with evidence → 'STACK FORM' of what is other code now, for rows of which something is. Evidence that says no
-    forms is of no code that is known: all of them; and so is that of another LLVM or MLIR.
+def print_stale(file: Path, limit: int | None, jobs: int) -> int:
+    """Print the rows on with stale evidence. The exit status: 1 if there is one. limit: days of commits that a row may
+    be so; rows with newer evidence are not asked.
     """
-    from ..migration.form_evidence import changed_forms
-    from .toggles_gate import versions
-
-    found, compilers = {}, _compilers(versions(ledger.stacks))
-    for name, row in sorted(ledger.rows.items()):
-        if row.evidence is None or name not in now:
-            continue
-        same = _compilers(row.evidence.versions) == compilers
-        changed = changed_forms(now[name], row.evidence.forms) if same else sorted(now[name])
-        if changed:
-            found[name] = changed
-    return found
-
-
-def _compilers(versions: str) -> str:
-    """Versions without the testbed's own: its code is compared."""
-    return versions.partition(", ")[2]
-
-
-def stale_note(row: Row, changed: Sequence[str]) -> str:
-    """What the table says of a stale row."""
-    assert row.evidence is not None
-    if not row.evidence.forms:
-        return f"stale: its evidence, of {row.evidence.date}, does not say of which code it is"
-    more = f" and {len(changed) - SHOWN_FORMS} more" if len(changed) > SHOWN_FORMS else ""
-    return f"stale since {row.evidence.date}: the code of {', '.join(changed[:SHOWN_FORMS])}{more} has changed"
-
-
-def show_stale(file: Path, days: int) -> int:
-    """Print the stale rows that are on. The exit status: 1 if the evidence of one is more than `days` days older than
-    the last commit.
-    """
-    from ..migration.ledger_file import read_ledger
-
     ledger = read_ledger(file)
-    on = [name for name, row in ledger.rows.items() if row.is_on]
-    stale = stale_rows(ledger, codes(on, ledger.stacks) or {})
-    bare = [name for name in on if ledger.rows[name].evidence is None]
-    last = _last_commit()
-    late = [*bare, *(name for name in stale if _age(ledger.rows[name], last) > days)]
-    for name in stale:
-        say(wrapped(f"{name}: {stale_note(ledger.rows[name], stale[name])}"))
-    for name in bare:
-        say(wrapped(f"{name}: on without evidence"))
-    say(wrapped(f"{len(stale) + len(bare)} of {len(on)} rows that are on have stale evidence"))
+    refuse_other_stacks(ledger)
+    rows = [row for row in ledger.rows.values() if row.is_on]
+    asked = rows if limit is None else [row for row in rows if _age(row.evidence) > datetime.timedelta(limit)]
+    code = code_hash()
+    digests = found([row for row in asked if not _is_of(row, code)], jobs)
+    seen = {row.name: s for row in asked if row.name in digests and (s := stale(row, digests[row.name], versions()))}
+    late = seen if limit is None else {n: s for n, s in seen.items() if _late(ledger.row(n), s, limit)}
+    for name, one in sorted(late.items()):
+        say(wrapped(f"{name}: {described(one)}"))
+    than = f" for more than {limit} days of commits" if limit is not None else ""
+    say(wrapped(f"{len(late)} of {len(rows)} rows that are on have stale evidence{than}"))
     if late:
-        say(wrapped(f"for more than {days} days: {', '.join(late)}: run ./testbed toggles refresh"))
+        say(f"run: {REMEDY}")
     return int(bool(late))
 
 
-def _age(row: Row, last: datetime.date) -> int:
+def described(found: Stale) -> str:
+    """In a line."""
+    more = f" and {len(found.forms) - SHOWN} more" if len(found.forms) > SHOWN else ""
+    return found.why if not found.why.startswith("changed") else f"changed: {', '.join(found.forms[:SHOWN])}{more}"
+
+
+def notes(ledger: Ledger) -> Iterator[str]:
+    """Lines below the table of rows: which evidence is stale, as far as that is known without emitting anything."""
+    seen, open_ = at_once(ledger)
+    for name, one in seen.items():
+        yield f"{name.removesuffix('.host')}: stale: {described(one)}"
+    if open_:
+        yield f"whether the code of {len(open_)} rows has changed is not known: testbed toggles stale finds out"
+
+
+def at_once(ledger: Ledger) -> tuple[dict[str, Stale], list[str]]:
+    """(Rows with stale evidence; rows of which that is not known), without emitting anything: by the hash of the files
+    that make code, and by digests that are in the cache.
+    """
+    if ledger.stacks != USUAL:
+        return {}, []
+    rows = [row for _, row in sorted(ledger.rows.items()) if row.evidence is not None and row.evidence.forms]
+    if not rows:
+        return {}, []
+    code = code_hash()
+    asked = [row for row in rows if not _is_of(row, code)]
+    digests = known(asked)
+    seen = {row.name: s for row in asked if row.name in digests and (s := stale(row, digests[row.name], versions()))}
+    return seen, [row.name for row in asked if row.name not in digests]
+
+
+def _is_of(row: Row, code: str) -> bool:
+    """Whether a row's evidence is of the files and versions of now."""
+    return row.evidence is not None and row.evidence.code == code and row.evidence.versions == versions()
+
+
+def _late(row: Row, seen: Stale, limit: int) -> bool:
+    """Whether what has changed was measured more than `limit` days of commits ago."""
+    assert row.evidence is not None or not seen.forms
+    measured = [f.commit for f in row.evidence.forms if f.form in seen.forms] if row.evidence else []
+    if not measured:  # new forms, or none at all
+        return _age(row.evidence) > datetime.timedelta(limit)
     assert row.evidence is not None
-    return (last - row.evidence.date).days
+    return max(_since(c, row.evidence.date) for c in measured) > datetime.timedelta(limit)
 
 
-def _last_commit() -> datetime.date:
-    """The day of the checkout's last commit; today outside of one."""
-    from ..migration.parity import __file__ as place
+def _age(evidence: Evidence | None) -> datetime.timedelta:
+    """How much older the oldest commit that evidence names is than HEAD; without evidence, any age."""
+    if evidence is None:
+        return datetime.timedelta.max
+    named = {(evidence.commit, evidence.date), *((f.commit, f.date) for f in evidence.forms)}
+    return max(_since(commit, date) for commit, date in named)
 
-    command = ["git", "-C", str(Path(place).parent), "log", "-1", "--format=%cs"]
+
+def _since(commit: str, date: datetime.date) -> datetime.timedelta:
+    """From a commit to HEAD; where git does not know the commit, from its date."""
+    then = _committed(commit) or datetime.datetime.combine(date, datetime.time(), datetime.UTC)
+    return (_committed("HEAD") or datetime.datetime.now(datetime.UTC)) - then
+
+
+@cache
+def _committed(commit: str) -> datetime.datetime | None:
+    command: Sequence[str] = ["git", "-C", str(ROOT), "show", "-s", "--format=%ct", commit, "--"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-        return datetime.date.fromisoformat(done.stdout.strip())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return datetime.date.today()
-
-
-def refresh(file: Path, jobs: int, options: Sequence[str]) -> int:
-    """Run the gates of the stale rows, `jobs` at a time, each in a process of its own that writes its row when it is
-    done. The exit status: 1 if one was refused.
-    """
-    from ..migration.ledger import refuse_record
-    from ..migration.ledger_file import read_ledger
-    from .progress import telling
-    from .toggles_promote import refuse_changed_files
-
-    ledger = read_ledger(file)
-    refuse_record(ledger)
-    refuse_changed_files()
-    wanted = [name for name, row in ledger.rows.items() if row.is_on or row.state == "shadow"]
-    stale = stale_rows(ledger, codes(wanted, ledger.stacks) or {})
-    left = _oldest_first(ledger, [*stale, *(name for name in wanted if ledger.rows[name].evidence is None)])
-    say(wrapped(f"{len(left)} of {len(wanted)} rows that are on or in shadow have stale evidence"))
-    refused: list[str] = []
-    with telling() as tell, ThreadPoolExecutor(jobs) as pool:
-        started = {pool.submit(_gate, file, name, options): name for name in left}
-        for count, future in enumerate(as_completed(started), 1):
-            status, text = future.result()
-            refused += [started[future]] if status else []
-            say(text.rstrip().splitlines()[-1] if status in (0, 1) and text.strip() else text)
-            tell(f"{count} of {len(left)} rows done; refused: {', '.join(refused) or 'none'}")
-    say(wrapped(f"{len(left) - len(refused)} of {len(left)} passed; refused: {', '.join(refused) or 'none'}"))
-    return int(bool(refused))
-
-
-def _oldest_first(ledger: Ledger, names: Iterable[str]) -> list[str]:
-    def age(name: str) -> datetime.date:
-        evidence = ledger.rows[name].evidence
-        return evidence.date if evidence is not None else datetime.date.min
-
-    return sorted(names, key=age)
-
-
-def _gate(file: Path, name: str, options: Sequence[str]) -> tuple[int, str]:
-    """(Exit status, what it printed) of the gate of a row."""
-    arguments = ["toggles", "--ledger", str(file), "promote", name, *options]
-    command = [sys.executable, "-P", "-c", START, json.dumps(sys.path), *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return done.returncode, done.stdout
-
-
-def notes(ledger: Ledger) -> Mapping[str, str] | None:
-    """Row → what is stale about it; None if the code of these sources is not known yet."""
-    now = codes(list(ledger.rows), ledger.stacks, compute=False)
-    if now is None:
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    return {name: stale_note(ledger.rows[name], changed) for name, changed in stale_rows(ledger, now).items()}
+    if done.returncode or not done.stdout.strip().isdigit():
+        return None
+    return datetime.datetime.fromtimestamp(int(done.stdout), datetime.UTC)

@@ -1,47 +1,52 @@
-"""What a row's evidence says of each form that its kernels had: of which code, by which method, of how many cases."""
+"""Evidence for one form of one stack in a row of the ledger, as a line of its file."""
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-_TEXT = re.compile(r"(\w+) ([\w/-]+): ([0-9a-f]{12}), (.+), (\d+) cases")
+METHODS = ("sampled", "exact", "exhaustive", "proved")
+"""How a form was compared, the weakest first."""
+
+_LINE = re.compile(
+    r"(\w+ \S+): code ([0-9a-f]{12}|-), (\d+) cases, (\w+), commit (\S+), (\d{4}-\d\d-\d\d)(?:, seed (\d+))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FormEvidence:
-    """stack, form: whose code. digest: of its LLVM IR before LLVM's passes, for several processors (gate/code.py).
-    method: the weakest by which a kernel of the form was compared: exact, exhaustive, proved (z3), sampled.
-    cases: drawn programs with a kernel of the form that were compared.
+    """form: of a stack, as in 'mlir reduce/run'. digest: of the code that it gives the row's programs (gate/digests.py
+    in differential/). cases: compared runs of programs with a kernel of the row in this form. method: of METHODS: what
+    holds for each of the row's own kernels in this form; sampled is of the cases alone. seed: of a drawn program that
+    has the form, where no program of the row's own has it; -1: one has it.
     """
 
-    stack: str
     form: str
     digest: str
-    method: str
     cases: int
+    method: str
+    commit: str
+    date: datetime.date
+    seed: int = -1
 
     def __str__(self) -> str:
-        return f"{self.stack} {self.form}: {self.digest}, {self.method}, {self.cases} cases"
-
-    @staticmethod
-    def parse(text: str) -> FormEvidence:
-        """The inverse of str. Raises ValueError."""
-        found = _TEXT.fullmatch(text)
-        if found is None:
-            raise ValueError(text)
-        return FormEvidence(found[1], found[2], found[3], found[4], int(found[5]))
-
-    @property
-    def key(self) -> str:
-        return f"{self.stack} {self.form}"
+        seed = f", seed {self.seed}" if self.seed >= 0 else ""
+        code = self.digest or "-"
+        return f"{self.form}: code {code}, {self.cases} cases, {self.method}, commit {self.commit}, {self.date}{seed}"
 
 
-def changed_forms(now: Mapping[str, str], then: Iterable[FormEvidence]) -> list[str]:
-    """'STACK FORM' of the forms whose code is another one than the evidence's, or that came or went; sorted.
+def form_evidence_of(line: str) -> FormEvidence:
+    """The evidence that a line says. Raises ValueError for another line."""
+    found = _LINE.fullmatch(line)
+    if not found or found[4] not in METHODS:
+        raise ValueError(f"no evidence of a form: {line!r}")
+    form, digest, cases, method, commit, date, seed = found.groups()
+    day = datetime.date.fromisoformat(date)
+    return FormEvidence(form, digest.strip("-"), int(cases), method, commit, day, int(seed) if seed else -1)
 
-    now: 'STACK FORM' → digest.
-    """
-    before = {form.key: form.digest for form in then}
-    return sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
+
+def weakest(methods: Iterable[str]) -> str:
+    """The weakest of some methods; sampled for none."""
+    return min(methods, key=METHODS.index, default=METHODS[0])

@@ -22,7 +22,7 @@ from ..formats.documents import toml_of
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
-from .form_evidence import FormEvidence
+from .form_evidence import form_evidence_of
 from .ledger import KINDS, OPTIONS, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row, new_ledger
 from .ledger_states import FILE, STATES, USUAL
 from .names import RETIRED, STACK_NAMES, XLA_STACKS
@@ -154,12 +154,6 @@ class _Reader:
         except ValueError:
             raise self.fail(f"no date: {found[1]}", name, "history") from None
 
-    def form(self, section: str, line: Any) -> FormEvidence:
-        try:
-            return FormEvidence.parse(line)
-        except (TypeError, ValueError):
-            raise self.fail(f"no evidence of a form: {line!r}", section, "forms") from None
-
     def hold(self, name: str, values: dict[str, Any]) -> Hold | None:
         if values["hold"] is None:
             return None
@@ -171,7 +165,10 @@ class _Reader:
         section = f"{name}.evidence"
         found = self.values(section, values["evidence"], {**_EVIDENCE, "seal": (str,)})
         seal = found.pop("seal")
-        found["forms"] = tuple(self.form(section, line) for line in found["forms"] or ())
+        try:
+            found["forms"] = tuple(form_evidence_of(str(line)) for line in found["forms"] or ())
+        except ValueError as error:
+            raise self.fail(str(error), section, "forms") from None
         evidence = Evidence(**{key: value for key, value in found.items() if value is not None})
         if evidence.kind not in KINDS:
             raise self.fail(f"no class of evidence: {evidence.kind!r}", section, "kind", f"one of {', '.join(KINDS)}")
@@ -189,7 +186,7 @@ _ROW: dict[str, tuple[type, ...]] = {
     "evidence": (dict, type(None)),
 }
 _TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date, "tuple[FormEvidence, ...]": list}
-_LATER = ("every_input", "pairs", "checks", "forms")
+_LATER = ("every_input", "pairs", "checks", "code", "forms")
 """Fields of evidence that older evidence lacks."""
 _EVIDENCE: dict[str, tuple[type, ...]] = {
     f.name: (_TYPES[str(f.type)], *([type(None)] if f.name in _LATER else [])) for f in fields(Evidence)
@@ -217,18 +214,15 @@ def _section(row: Row) -> str:
 
 
 def _lines(part: Hold | Evidence, names: Sequence[str]) -> Iterator[str]:
-    for name in names:
-        value = getattr(part, name)
-        if isinstance(value, tuple):
-            yield from (f"{name} = [", *(f"  {_value(str(line))}," for line in value), "]")
-        else:
-            yield f"{name} = {_value(value)}"
+    return (f"{name} = {_value(getattr(part, name))}" for name in names)
 
 
 def _value(value: Any) -> str:
     """A value in TOML. JSON's strings are TOML's, but for a control character that JSON leaves as it is."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple):
+        return "\n".join(["[", *(f"  {_value(str(line))}," for line in value), "]"])
     return value.isoformat() if isinstance(value, datetime.date) else repr(value)
 
 

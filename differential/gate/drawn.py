@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...hlo.ir import Module
 from ...migration.names import XLA_STACKS
 from ...migration.units import CLASSES, UNITS
 from ..child import Child
@@ -12,7 +11,7 @@ from ..generate.module import draw_case
 from ..generate.program import Limits
 from ..generate.source import Seeded
 from ..generate.values import DRAWN
-from ..outcome import Outcome, OutcomeKind
+from ..outcome import OutcomeKind
 from ..setting import Setting
 
 CASES = 2000
@@ -34,23 +33,16 @@ def limits_of(unit: str, dtypes: str, stacks: Sequence[str]) -> Limits:
     return Limits(instructions=INSTRUCTIONS, depth=DEPTH, dtypes=types, focus=UNITS[unit], starts=starts)
 
 
-def drawn_module(unit: str, dtypes: str, seed: int) -> Module:
-    """The module of the case of a seed, for stacks of ours."""
-    return draw_case(Seeded(seed), limits_of(unit, dtypes, ())).module
-
-
 def drawn_cases(
     unit: str,
     dtypes: str,
     stacks: Sequence[str],
     count: int = CASES,
     budget: float = 20.0,
-    on_case: Callable[[Outcome], None] = lambda outcome: None,
+    on_case: Callable[[], None] = lambda: None,
     begin: Callable[[], object] | None = None,
 ) -> list[str]:
-    """What `count` drawn cases find. The seeds are 0 to count - 1. on_case: called with each outcome. begin: as of
-    Child, in the process of the cases.
-    """
+    """What `count` drawn cases find. The seeds are 0 to count - 1. begin: as of Child, in the process of the cases."""
     limits, ours = limits_of(unit, dtypes, stacks), not set(stacks) & set(XLA_STACKS)
     found: list[str] = []
     with Child(begin) as child:
@@ -67,5 +59,5 @@ def drawn_cases(
                 found.append(f"drawn case {seed} ({case.blob}): {outcome.sentence}")
             if len(found) >= MOST_FINDINGS:
                 break
-            on_case(outcome)
+            on_case()
     return found
