@@ -181,10 +181,10 @@ def _is_light(fits: Sequence[Fit], nodes: Sequence[Instruction]) -> bool:
     """Whether all that a kernel computes in loops of its own is a few cheap operations."""
     if fits[0].light is not None:
         return fits[0].light
-    return len(fits) == 1 and len(nodes) <= LIGHT and not any(i.opcode in EXPENSIVE for i in nodes)
+    return len(fits) == 1 and len(nodes) <= MAXIMUM_LIGHT_OPERATIONS and not any(i.opcode in EXPENSIVE for i in nodes)
 
 
-LIGHT = 20
+MAXIMUM_LIGHT_OPERATIONS = 20
 """Most operations of a kernel that is glue: short vector loops that LLVM has done less for."""
 
 _WAYS: dict[Op, Callable[[View, Instruction], dot.Way | reduce.Way]] = {Op.DOT: dot.way_of, Op.REDUCE: reduce.way_of}

@@ -13,7 +13,7 @@ from .movement.indexing import Scatter, Scattering
 from .reductions import pool_phases
 from .reductions.pool import emit_phases, emit_pool, key_of
 from .reductions.pool_phases import must_have_phases
-from .reductions.reduce_window import BLOCK, Runs, emit_running
+from .reductions.reduce_window import BLOCK_COLUMNS, Runs, emit_running
 from .sorts import sort, sort_radix, sort_select, sort_side
 from .sorts.sort_order import KeyOrder, key_order
 from .sorts.sort_rows import Target
@@ -36,7 +36,7 @@ def cumulative(task: Task) -> Fit:
     shape = task.results.shape
     given, numbered = Runs.of(run, shape, task.partition), task.numbered
     column = given.column
-    apart = column is None or columns_fit(task.partition, numbered, column, shape.dims[column], BLOCK)
+    apart = column is None or columns_fit(task.partition, numbered, column, shape.dims[column], BLOCK_COLUMNS)
     return Fit(given, apart and run.dimension not in numbered)
 
 
@@ -44,7 +44,7 @@ def _in_blocks(task: Task) -> bool:
     """Whether steps are whole blocks of results."""
     shape = task.results.shape
     column = shape.minor_to_major[0]
-    return columns_fit(task.partition, task.numbered, column, shape.dims[column], BLOCK)
+    return columns_fit(task.partition, task.numbered, column, shape.dims[column], BLOCK_COLUMNS)
 
 
 @form(
@@ -161,7 +161,7 @@ def select(task: Task) -> Fit:
 def radix(task: Task) -> Fit:
     """Long rows with one key: by its digits."""
     order, cut, view = _keys(task), sort.Cut.of(task.results), task.view
-    least, digits = sort.ALONE if view.by_element else 0, sort_radix.digits(order)
+    least, digits = sort.MINIMUM_DIGIT_ELEMENTS_ALONE if view.by_element else 0, sort_radix.digits(order)
     at_least(cut.length, least, "elements of a row for an item of a device")
     needs(sort_radix.is_worth(order, cut.length), f"rows of {cut.length} elements do not pay for {digits} digits")
     needed = sort.scratch_bytes(task.results.root, cut) + sort_radix.count_bytes(order)

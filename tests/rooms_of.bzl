@@ -357,7 +357,7 @@ GROUPS = [
     ("repository_test_from_jax", ["repository/test_from_jax.py"], 0, 48, ["corpus", "examples", "tools"]),
     ("repository_test_installs", ["repository/test_installs.py"], 0, 49, ["corpus", "examples", "tools"]),
     ("repository_test_launcher", ["repository/test_launcher.py"], 0, 50, ["tools"]),
-    ("repository_test_machine_facts", ["repository/test_machine_facts.py"], 35, 134, []),
+    ("repository_test_machine_facts_and_1", ["repository/test_machine_facts.py", "repository/test_stack_constants.py"], 35, 134, ["corpus"]),
     ("repository_test_names", ["repository/test_names.py"], 40, 134, []),
     ("repository_test_repository", ["repository/test_repository.py"], 0, 134, ["corpus", "examples", "tools"]),
     ("repository_test_run_tests", ["repository/test_run_tests.py"], 0, 47, ["tools"]),

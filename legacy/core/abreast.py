@@ -6,26 +6,26 @@ from __future__ import annotations
 
 from .builder import Loop, Once, Unroll
 
-MANY = 1 << 16
+MINIMUM_ELEMENTS = 1 << 16
 """Minimum elements for which the copies of the body are worth the time to compile them."""
 
-CHAIN = 34
+MINIMUM_CHAIN_OPERATIONS = 34
 """Minimum operations, each waiting for the one before, for which a processor does not begin enough of the next vectors
 by itself. Six of them are the place of an element, its load and its store.
 """
 
-BESIDE = 3
+MAXIMUM_OPERATIONS_BESIDE = 3
 """Operations for each of a chain up to which they leave room for further vectors."""
 
 
 def spread(loop: Loop | Once, elements: int) -> None:
     """Say so of a loop that is complete but not closed, if it is such a one. elements: of it and the loops around."""
-    if elements < MANY or isinstance(loop, Once) or loop.unroll is not Unroll.FREELY or loop.carried:
+    if elements < MINIMUM_ELEMENTS or isinstance(loop, Once) or loop.unroll is not Unroll.FREELY or loop.carried:
         return
     if loop.code.loops > loop.number:  # there is one in it
         return
     chain, operations = chain_of(loop)
-    if chain >= CHAIN and operations <= BESIDE * chain:
+    if chain >= MINIMUM_CHAIN_OPERATIONS and operations <= MAXIMUM_OPERATIONS_BESIDE * chain:
         loop.unroll = Unroll.ABREAST
 
 

@@ -80,7 +80,7 @@ class Loop(_Counted):
     ):
         self.code, self.outer, self.unroll = code, code.scope, unroll
         self.step, self.end = step, code.add(extent, start)
-        self.long = not isinstance(extent, int) or extent > NESTED * step
+        self.long = not isinstance(extent, int) or extent > MINIMUM_NESTED_ITERATIONS * step
         self.number = code.count_loop()
         function = code.function
         self.body = function.append_basic_block("loop")
@@ -117,7 +117,8 @@ class Unroll(Enum):
     """When LLVM may unroll a loop. It may always vectorise and interleave it."""
 
     FREELY = auto()
-    SHORT = auto()  # up to UNROLLED iterations: full unrolling turns a long sum into one dependency chain
+    # Up to MAXIMUM_SHORT_ITERATIONS: full unrolling turns a long sum into one dependency chain.
+    SHORT = auto()
     # Unroll only after vectorisation: unrolled earlier, short rows become scalars that SLP rarely re-vectorises.
     VECTORS = auto()
     NEVER = auto()
@@ -132,12 +133,12 @@ def over_columns(width: int) -> Unroll:
     return Unroll.VECTORS if width >= 16 or width & (width - 1) == 0 else Unroll.FREELY
 
 
-UNROLLED = 8
+MAXIMUM_SHORT_ITERATIONS = 8
 """Iteration limit of a SHORT loop that LLVM may unroll: the additions in flight (latency 4 cycles, 2 per cycle).
 Up to this limit, one dependency chain takes no longer than several chains and their sum.
 """
 
-NESTED = 16
+MINIMUM_NESTED_ITERATIONS = 16
 """Minimum iterations for which a loop around others is not unrolled: copies take time to compile and save none."""
 
 _METADATA = {
@@ -349,7 +350,7 @@ class Code:
         """Open a loop for i in start, start + step, … < start + extent; extent ≥ 1."""
         if isinstance(extent, int) and extent <= step:
             return Once(start, carried)
-        if unroll is Unroll.SHORT and isinstance(extent, int) and extent <= UNROLLED * step:
+        if unroll is Unroll.SHORT and isinstance(extent, int) and extent <= MAXIMUM_SHORT_ITERATIONS * step:
             unroll = Unroll.FREELY
         opened = Loop(self, start, extent, step, carried, unroll)
         if isinstance(extent, int):

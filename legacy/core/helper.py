@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from ...codegen.helpers import text_once
 from ...codegen.lite_text import module_text
-from .stack import ALIGNMENT
+from .stack import ALIGNMENT_BYTES
 
 
 class Helper(Protocol):
@@ -59,7 +59,7 @@ def declared(
     for number in apart:
         function.args[number].add_attribute("noalias")
     for number in aligned:
-        function.args[number].attributes.align = ALIGNMENT
+        function.args[number].attributes.align = ALIGNMENT_BYTES
     return function
 
 

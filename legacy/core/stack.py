@@ -10,16 +10,16 @@ from ...planning.scratch import ON_STACK
 from .builder import Code, IndexValue
 from .registers import BOOL, I8, POINTER, Register, flatten, unflatten
 
-ALIGNMENT = 64
+ALIGNMENT_BYTES = 64
 """In bytes, of arrays on the stack."""
 
 
 def alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
-    """Stack memory for `count` elements, aligned to ALIGNMENT, as an opaque pointer."""
+    """Stack memory for `count` elements, aligned to ALIGNMENT_BYTES, as an opaque pointer."""
     builder = code.root.builder
     with builder.goto_entry_block():
         space = builder.alloca(ir.ArrayType(type_, count))
-    space.align, space.type = ALIGNMENT, POINTER
+    space.align, space.type = ALIGNMENT_BYTES, POINTER
     return space
 
 

@@ -29,7 +29,7 @@ from .group import ALIGNMENT_BYTES, Group, SharedArray
 MINIMUM_LENGTH = 32
 """Minimum elements of a row for which a group has work for its items."""
 
-TOGETHER, SHORT, FEWEST_GROUPS = 8, 1024, 8
+MAXIMUM_ROWS_TOGETHER, MAXIMUM_SHORT_ELEMENTS, MINIMUM_GROUPS = 8, 1024, 8
 """The most rows of a group, the most elements of these, and the fewest groups that there are then."""
 
 FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: float("-inf"), Op.MINIMUM: float("inf")}
@@ -56,9 +56,9 @@ def together_of(rows: RowGraph, lanes: int, shape: GroupShape) -> int:
     several rows are worked at meanwhile.
     """
     count, found = rows.grid.count, 1
-    while shape.vectors and 2 * found <= TOGETHER and count % (2 * found) == 0:
+    while shape.vectors and 2 * found <= MAXIMUM_ROWS_TOGETHER and count % (2 * found) == 0:
         room = 2 * found * _taken(rows, lanes) <= shape.memory // 2
-        if not room or 2 * found * rows.grid.length > SHORT or count // (2 * found) < FEWEST_GROUPS:
+        if not room or 2 * found * rows.grid.length > MAXIMUM_SHORT_ELEMENTS or count // (2 * found) < MINIMUM_GROUPS:
             break
         found *= 2
     return found

@@ -10,7 +10,7 @@ from ...hlo.records import dataclass
 from ..core.builder import IndexValue
 from ..core.view import View
 from .elemental import Elemental, Index
-from .fetch import LONG_RUN, fetch, streams_of
+from .fetch import LONG_RUN_BYTES, fetch, streams_of
 from .linear import is_linear
 
 
@@ -37,7 +37,7 @@ class Reduced:
         joins = dense and apart < len(order) - 1 and all(is_linear(o, view.leaves) for o in operands)
         apart = apart if joins else len(order)
         sizes = (*dims[:apart], *([prod(dims[apart:])] if joins else []))
-        long = len(sizes) == 1 or (dense and sizes[-1] * source.dtype.bytes >= LONG_RUN)
+        long = len(sizes) == 1 or (dense and sizes[-1] * source.dtype.bytes >= LONG_RUN_BYTES)
         streams = streams_of(view, operands, source) if dense and long else []
         return Reduced(tuple(order), dense, apart, sizes, tuple(streams))
 

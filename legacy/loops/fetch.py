@@ -16,13 +16,13 @@ from ..numerics.elementwise import EMIT
 from .elemental import Elemental
 from .memory import prefetch
 
-MOST = 2
+MAXIMUM_STREAMS = 2
 """Arrays that are fetched ahead together."""
 
-AHEAD = 8192
+DISTANCE_BYTES = 8192
 """Bytes that a loop along memory is ahead of what it reads."""
 
-LONG_RUN = 4 * AHEAD
+LONG_RUN_BYTES = 4 * DISTANCE_BYTES
 """Minimum bytes between two jumps for which little is fetched that does not follow."""
 
 
@@ -44,7 +44,7 @@ def streams_of(view: View, operands: Sequence[Instruction], source: Shape) -> li
         elif i.shape.is_array and _in_order(i.shape, source):
             found.append(i)
     large = any(i.shape.size * i.shape.dtype.bytes >= view.processor.second_cache_bytes for i in found)
-    return found if large and len(found) <= MOST else []
+    return found if large and len(found) <= MAXIMUM_STREAMS else []
 
 
 def _in_order(shape: Shape, source: Shape) -> bool:
@@ -55,10 +55,10 @@ def _in_order(shape: Shape, source: Shape) -> bool:
 
 
 def fetch(e: Elemental, streams: Sequence[Instruction], offset: IndexValue, count: int, along: bool = False) -> None:
-    """Ask for `count` neighbours of each array, from an offset on. along: those that lie AHEAD behind them."""
+    """Ask for `count` neighbours of each array, from an offset on. along: those that lie DISTANCE_BYTES behind them."""
     line = e.view.processor.line_bytes
     for stream in streams:
         dtype = stream.shape.dtype
-        first = e.code.add(offset, AHEAD // dtype.bytes if along else 0)
+        first = e.code.add(offset, DISTANCE_BYTES // dtype.bytes if along else 0)
         for k in range(0, count, max(1, line // dtype.bytes)):
             prefetch(e.code, e.leaves[stream], dtype, e.code.add(first, k))

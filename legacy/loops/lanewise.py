@@ -29,7 +29,7 @@ LANEWISE: dict[Op, Callable[[Code, ir.Value, ir.Value], ir.Value]] = {
 }
 """Operations on vectors of f32 or f64."""
 
-LONGEST = 12
+MAXIMUM_NODES = 12
 """Nodes behind the product, which are emitted for each vector."""
 
 
@@ -69,7 +69,7 @@ class Lanewise:
             else:
                 fits = node.shape == shape and found._is_spread(view, node)
             nodes += node is not root
-            if not fits or nodes > LONGEST:
+            if not fits or nodes > MAXIMUM_NODES:
                 return None
         return found
 

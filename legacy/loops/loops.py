@@ -17,20 +17,20 @@ from .elemental import Elemental, Index
 from .form import Fit, Results, Task, form, needs
 from .leaf import write_all
 from .linear import is_linear
-from .nest import GATHERED, modes_of, nest, writes
+from .nest import GATHERED_ELEMENTS, modes_of, nest, writes
 from .planes import Channels
 from .ranges import Steps, elements, loops_over
 from .tiles import moves, tiled
 
-CHEAP = 12
+MAXIMUM_CHEAP_OPERATIONS = 12
 """Operations on an element, of which such a row has two copies: of whole vectors, and of the rest."""
 
 
-SHORT = 16
+UNROLLED_ITERATIONS = 16
 """Iterations of a loop that LLVM unrolls completely."""
 
 
-COPIES = 8
+MAXIMUM_COPIES = 8
 """Copies of a loop that reads across the order of memory, at most: three or five make long transposes faster."""
 
 
@@ -48,7 +48,7 @@ def emit_elements(e: Elemental, results: Results, parameters: None, steps: Steps
 
 def _are_cheap(view: View, roots: Sequence[Instruction]) -> bool:
     found = list(walk(roots, view.leaves))
-    return len(found) <= CHEAP and not any(i.opcode in EXPENSIVE or i.called() for i in found)
+    return len(found) <= MAXIMUM_CHEAP_OPERATIONS and not any(i.opcode in EXPENSIVE or i.called() for i in found)
 
 
 def _are_beside(view: View, roots: Sequence[Instruction]) -> bool:
@@ -61,17 +61,18 @@ def _are_beside(view: View, roots: Sequence[Instruction]) -> bool:
 def _is_beside(reduction: Instruction) -> bool:
     source = reduction.operands[0].shape
     fast, count = fastest_dimension(source), prod(source.dims[d] for d in reduction.dimensions)
-    if fast is None or fast in reduction.dimensions or count >= SHORT:
+    if fast is None or fast in reduction.dimensions or count >= UNROLLED_ITERATIONS:
         return False
     best = source.dtype.is_float and reduction.called()[0].root.opcode in (Op.MAXIMUM, Op.MINIMUM)
-    return not best or source.dims[fast] > GATHERED.start  # vectors of three are not worth the many comparisons
+    # Vectors of three are not worth the many comparisons.
+    return not best or source.dims[fast] > GATHERED_ELEMENTS.start
 
 
 def _many_across(view: View, roots: Sequence[Instruction], shape: Shape) -> bool:
     """Whether something is read across the order of memory in loops that LLVM would copy many times."""
     fast = fastest_dimension(shape)
-    copies = prod(n for d, n in enumerate(shape.dims) if d != fast and n < SHORT)
-    return copies > COPIES and any(c.across != fast for root in roots for c in crossings_of(view, root, 1))
+    copies = prod(n for d, n in enumerate(shape.dims) if d != fast and n < UNROLLED_ITERATIONS)
+    return copies > MAXIMUM_COPIES and any(c.across != fast for root in roots for c in crossings_of(view, root, 1))
 
 
 @form("nest/empty", lambda e, results, parameters, steps: None)

@@ -24,33 +24,34 @@ TILE_SIDE = 64
 """Elements along each side of a tile: 16 KiB for floats."""
 
 
-SHORTEST = 8
+MINIMUM_NEIGHBOURS = 8
 """Neighbours that a loop of constant length is worth it for; of fewer, it goes over what the steps have of each row."""
 
 
-NARROW = 2
-"""For elements of at most NARROW bytes, loops are not unrolled. LLVM would unroll a short one, vectorise a loop outside
-or inside it and build the vectors element by element, which costs seconds of compile time and thousands of moves.
+NARROW_BYTES = 2
+"""For elements of at most NARROW_BYTES bytes, loops are not unrolled. LLVM would unroll a short one, vectorise a loop
+outside or inside it and build the vectors element by element, which costs seconds of compile time and thousands of
+moves.
 """
 
 
-APART = range(8, 31)
+APART_ELEMENTS = range(8, 31)
 """Elements of a row that LLVM would unroll as a whole if it might, and then, where processors can, gather and scatter
 elements of several rows.
 """
 
 
-GATHERED = range(3, 8)
+GATHERED_ELEMENTS = range(3, 8)
 """As above, for shorter rows of reductions. Elements of rows of two are split into vectors."""
 
 
-FOLDED = 16
+FOLDED_ELEMENTS = 16
 """Elements of a row below which LLVM makes one masked vector of what fills no whole ones. On processors without masks,
 those of narrow elements take several times as long as the remainder.
 """
 
 
-BESIDE = 8
+MAXIMUM_INTERLEAVED_ELEMENTS = 8
 """Elements of a step, at most, whose rows LLVM interleaves as it vectorises the loop over steps."""
 
 
@@ -78,11 +79,12 @@ def modes_of(
     free = Unroll.ABREAST if long else Unroll.FREELY
     fast = fastest_dimension(shape)
     row = 0 if fast is None else shape.dims[fast]
-    narrow, gathers = shape.dtype.bytes <= NARROW, view.processor.gathers
-    apart = gathers and row in APART and not shape.dtype.is_complex
+    narrow, gathers = shape.dtype.bytes <= NARROW_BYTES, view.processor.gathers
+    apart = gathers and row in APART_ELEMENTS and not shape.dtype.is_complex
     unroll = Unroll.NEVER if across or (apart and not narrow) else Unroll.SHORT if narrow else free
-    cut = SHORTEST if cheap and narrow and not view.processor.masks and SHORTEST < row < FOLDED else 0
-    around = Unroll.SCALAR if beside and gathers and not narrow and row in GATHERED else None
+    folds = cheap and narrow and not view.processor.masks and MINIMUM_NEIGHBOURS < row < FOLDED_ELEMENTS
+    cut = MINIMUM_NEIGHBOURS if folds else 0
+    around = Unroll.SCALAR if beside and gathers and not narrow and row in GATHERED_ELEMENTS else None
     return Modes(unroll, cut, around)
 
 
@@ -153,7 +155,9 @@ def _few_beside(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> list
     if len(steps.dimensions) == 1:
         return None
     rest = [d for d in order if dims[d] != 1 and d not in steps.dimensions]
-    few = not rest or (dims[steps.dimensions[-1]] >= TILE_SIDE and prod(dims[d] for d in rest) <= BESIDE)
+    few = not rest or (
+        dims[steps.dimensions[-1]] >= TILE_SIDE and prod(dims[d] for d in rest) <= MAXIMUM_INTERLEAVED_ELEMENTS
+    )
     return rest if few else None
 
 
@@ -165,7 +169,7 @@ def _rows(
     """
     last = sizes[-1]
     width = gcd(steps.partition.least, last)
-    if width >= SHORTEST:
+    if width >= MINIMUM_NEIGHBOURS:
         for outer, first, block in blocks(code, steps, sizes, width):
             inner = code.loop(block, unroll=unroll)
             yield outer, code.add(first, inner.index)

@@ -27,7 +27,7 @@ MAXIMUM_CHANNELS = 4
 MINIMUM_ELEMENTS = 1 << 12
 """Minimum elements of a result for which the code pays."""
 
-NARROW_BYTES = 2
+NARROW_LANE_BYTES = 2
 """Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
@@ -63,7 +63,7 @@ class Channels:
         planes = next((d for d in order if strides[d] == 1), None)
         vector = max(view.vector_bits, 128) // 8
         narrow = min(vector, view.processor.narrow_shuffle_bytes)
-        lanes = (narrow if dtype.bytes <= NARROW_BYTES else vector) // dtype.bytes
+        lanes = (narrow if dtype.bytes <= NARROW_LANE_BYTES else vector) // dtype.bytes
         needs(planes is not None and shape.dims[planes] == count, f"{count} elements are between those of a plane")
         assert planes is not None
         needs(2 <= count <= MAXIMUM_CHANNELS, f"{count} channels, not 2 to {MAXIMUM_CHANNELS}")

@@ -20,7 +20,7 @@ from .elemental import Elemental, Index
 from .form import Fit, Results, Task, form, known
 from .leaf import Leaf
 from .memory import Pointer, address, load
-from .nest import NARROW, TILE_SIDE, Body, Modes, open_nest, writes
+from .nest import NARROW_BYTES, TILE_SIDE, Body, Modes, open_nest, writes
 from .ranges import Part, Steps, block_of, blocks, parts
 
 MINIMUM_TILED_ELEMENTS = TILE_SIDE * TILE_SIDE
@@ -31,11 +31,11 @@ MINIMUM_TILED_SIDE = 8
 """Elements of the result along each side, at least: what is one value a row needs no tiles."""
 
 
-TURNS = 8
+ROWS_IN_TURN = 8
 """Rows of a result of which parts of a line, which the next positions outside them complete, are written by turns."""
 
 
-LEAST_SIDE = 4
+MINIMUM_BLOCK_SIDE = 4
 """Of the blocks that are transposed in registers: smaller ones do not pay off."""
 
 
@@ -84,7 +84,7 @@ def emit_tiles(e: Elemental, results: Results, tiles: Tiles, steps: Steps | None
     inside = tiles.inside
 
     def rows(_: list[IndexValue], first: IndexValue = 0, size: int = shape.dims[across]) -> None:
-        for start, end, height in parts(size, TURNS if inside else TILE_SIDE):
+        for start, end, height in parts(size, ROWS_IN_TURN if inside else TILE_SIDE):
             if not inside:
                 columns((start, end, height), first, [])
                 continue
@@ -225,7 +225,7 @@ def _lanes(view: View, shape: Shape) -> int:
     """The side of the blocks that are transposed in registers. Above 8, rows that lie a power of two apart are more
     lines than a set of the nearest cache holds, which narrow elements make up for.
     """
-    most = 16 if shape.dtype.bytes <= NARROW else 8
+    most = 16 if shape.dtype.bytes <= NARROW_BYTES else 8
     return 0 if shape.dtype.is_complex else min(most, view.vector_bits // max(32, 8 * shape.dtype.bytes))
 
 
@@ -247,8 +247,8 @@ def _turn(
     dtype, lanes = leaf.shape.dtype, _lanes(code.view, leaf.shape)
     line = code.view.processor.line_bytes
     if straight is not None and code.view.vector_bits >= 8 * line:
-        lanes = max(lanes, line // dtype.bytes if dtype.bytes > NARROW else 0)
-    while lanes > max(LEAST_SIDE, min(height, width)):
+        lanes = max(lanes, line // dtype.bytes if dtype.bytes > NARROW_BYTES else 0)
+    while lanes > max(MINIMUM_BLOCK_SIDE, min(height, width)):
         lanes //= 2
     if height < lanes or width < lanes:
         return False
@@ -296,7 +296,7 @@ def tiled(task: Task) -> Fit:
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
     inside: list[int] = []
     if lines and order and order[-1] not in numbered and shape.strides[order[-1]] == shape.dims[fast]:
-        inside = order[-1:] if shape.dims[fast] <= max(TURNS, _lanes(view, shape)) else []
+        inside = order[-1:] if shape.dims[fast] <= max(ROWS_IN_TURN, _lanes(view, shape)) else []
     in_steps, block = fast not in numbered, None
     if partition is not None and across in numbered:
         block = block_of(partition, shape.dims[across], TILE_SIDE)

@@ -32,13 +32,13 @@ as long as copies of the operands.
 """
 
 
-LONG_CHAIN = 64
+MINIMUM_CHAIN_OPERATIONS = 64
 """Minimum operations for which several vectors are computed side by side: rounds of random bits wait for each other."""
 
-FEW = 4
+MAXIMUM_PICKED_ARRAYS = 4
 """Arrays of which one is picked, up to which the elements of all are computed."""
 
-MANY_LINES = 1024
+MINIMUM_LINES = 1024
 """Minimum lines of the result for which that fills vectors."""
 
 
@@ -110,7 +110,11 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
 def is_few(view: View, instruction: Instruction) -> bool:
     """Whether a concatenation that is not in memory is of few arrays, each of one place, and little code for each."""
     axis, operands = instruction.dimensions[0], instruction.operands
-    if instruction in view.leaves or len(operands) > FEW or any(o.shape.dims[axis] != 1 for o in operands):
+    if (
+        instruction in view.leaves
+        or len(operands) > MAXIMUM_PICKED_ARRAYS
+        or any(o.shape.dims[axis] != 1 for o in operands)
+    ):
         return False
     return not any(i.opcode in _LONG for i in walk(operands, view.leaves))
 
@@ -226,7 +230,7 @@ def abreast(task: Task) -> Fit:
     view, leaf, operands = task.view, task.results.first, task.results.root.operands
     _must_be_abreast(view, leaf)
     rows = _lines(leaf)
-    long = rows.size >= MANY_LINES and sum(1 for _ in walk(operands, view.leaves)) >= LONG_CHAIN
+    long = rows.size >= MINIMUM_LINES and sum(1 for _ in walk(operands, view.leaves)) >= MINIMUM_CHAIN_OPERATIONS
     along = not long and all(_is_along(view, operand, leaf.shape) for operand in operands)
     return Fit(None if along else modes_of(view, rows, long=long), _in_steps(task))
 

@@ -31,12 +31,12 @@ from .concatenate import is_few, picked
 from .shape import clamped_start, widened_start
 from .update import copy_operand
 
-AHEAD = 256
+POSITIONS_TOGETHER = 256
 """Batch positions of a scatter whose indices are computed together, before their windows are combined: no vectors can
 be made of a loop that stores where an index says, and a remainder alone takes as long as the rest of its turn.
 """
 
-FEW = 64
+MAXIMUM_FEW_POSITIONS = 64
 """Batch positions in a row up to which their indices are not computed apart: two loops more are code for LLVM."""
 
 
@@ -127,7 +127,7 @@ class Scattering:
         copies = tuple(n for n, there in enumerate(held) if not there)
         windows = [updates[0].shape.dims[d] for d in root.attributes["update_window_dims"]]
         batch = [n for d, n in enumerate(indices.shape.dims) if d != root.attributes["index_vector_dim"]] or [1]
-        if batch[-1] <= FEW or view.by_element:
+        if batch[-1] <= MAXIMUM_FEW_POSITIONS or view.by_element:
             return Scattering(copies, ())
         read = dict.fromkeys([indices, *(updates if math.prod(windows) == 1 else ())])
         return Scattering(copies, tuple(i for i in read if _is_made(view, i)))
@@ -189,16 +189,20 @@ class Scatter:
     def _update_blocks(self, around: Sequence[IndexValue], count: int, ahead: Sequence[Instruction]) -> None:
         """Combine the windows of a row of batch positions. ahead: what is computed for a block of them at a time."""
         e, code = self.e, self.e.code
-        with code.loop(count, step=AHEAD, unroll=Unroll.NEVER) as block:
-            size = AHEAD if count % AHEAD == 0 else code.minimum(code.subtract(count, block), AHEAD)
-            with code.loop(count if count <= AHEAD else size) as fill:
+        with code.loop(count, step=POSITIONS_TOGETHER, unroll=Unroll.NEVER) as block:
+            size = (
+                POSITIONS_TOGETHER
+                if count % POSITIONS_TOGETHER == 0
+                else code.minimum(code.subtract(count, block), POSITIONS_TOGETHER)
+            )
+            with code.loop(count if count <= POSITIONS_TOGETHER else size) as fill:
                 batch = [*around, code.add(block, fill)]
                 held = []
                 for instruction, place in self._elements(ahead, batch):
                     value = e.value(instruction, place)
-                    held.append(StackArray(code, value, min(AHEAD, count)))
+                    held.append(StackArray(code, value, min(POSITIONS_TOGETHER, count)))
                     held[-1].write(fill, value)
-            with code.loop(count if count <= AHEAD else size) as i:
+            with code.loop(count if count <= POSITIONS_TOGETHER else size) as i:
                 batch = [*around, code.add(block, i)]
                 for (instruction, place), kept in zip(self._elements(ahead, batch), held, strict=True):
                     value = kept.read(i)

@@ -18,10 +18,10 @@ from ..loops.elemental import Elemental, Index
 from ..loops.leaf import Leaf
 from ..loops.memory import address
 
-TOGETHER = 4
+LINES_TOGETHER = 4
 """Lines of an iteration."""
 
-SHORTEST = 16
+MINIMUM_LINES = 16
 """Lines of a row, at least."""
 
 Follow = Callable[[Instruction, Sequence[int]], tuple[Instruction, list[int]] | None]
@@ -51,7 +51,7 @@ class MovedRows:
         whole = (high - low) // count * count
         strides = [s for d, s in enumerate(shape.strides) if d != fast and shape.dims[d] != 1]
         lines = low % count == 0 and all(s % count == 0 for s in strides) and leaf.alignment % line == 0
-        if shape.dtype.is_complex or shape.bytes < cache or whole < SHORTEST * count or not lines:
+        if shape.dtype.is_complex or shape.bytes < cache or whole < MINIMUM_LINES * count or not lines:
             return None
         corner = tuple(bounds[0] for bounds in region)
         found: tuple[Instruction, list[int]] | None = leaf.instruction, list(corner)
@@ -66,8 +66,8 @@ class MovedRows:
     def write(self, e: Elemental, leaf: Leaf, positions: Sequence[IndexValue]) -> None:
         """Write them, at these positions along other dimensions."""
         code, count, fast = e.code, self.count, leaf.shape.minor_to_major[0]
-        low, many = self.corner[fast], self.whole - self.whole % (TOGETHER * count)
-        for first, end, step in ((low, low + many, TOGETHER * count), (low + many, low + self.whole, count)):
+        low, many = self.corner[fast], self.whole - self.whole % (LINES_TOGETHER * count)
+        for first, end, step in ((low, low + many, LINES_TOGETHER * count), (low + many, low + self.whole, count)):
             if first == end:
                 continue
             with code.loop(end - first, start=first, step=step, unroll=Unroll.NEVER) as i:

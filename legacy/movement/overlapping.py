@@ -20,16 +20,16 @@ from ..numerics.narrow import NARROW
 
 IDEMPOTENT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR})
 
-FEWEST = 16
+MINIMUM_ROW_ELEMENTS = 16
 """Minimum elements of a row for which LLVM makes vectors of it."""
 
-PIECE = 64
+MAXIMUM_PIECE_BYTES = 64
 """Bytes that a piece has at most, as values that are compared."""
 
-TOGETHER = 16
+PIECES_TOGETHER = 16
 """Pieces in one turn of a loop. A row of more has a loop of whole pieces, and a second one for the last."""
 
-CHEAP = 4
+MAXIMUM_OPERATIONS = 4
 """Operations of an element at most: each piece has code of its own."""
 
 
@@ -50,9 +50,15 @@ class Chain(Protocol):
 def piece_of(view: View, operand: Instruction, op: Op, along: Reduced) -> int | None:
     """Elements of a piece of a row, if a reduction by `op` should be in pieces."""
     size, dtype = along.sizes[-1] if along.dense else 0, operand.shape.dtype
-    if size < FEWEST or op not in IDEMPOTENT or dtype.is_complex or view.by_element or not _is_cheap(view, operand):
+    if (
+        size < MINIMUM_ROW_ELEMENTS
+        or op not in IDEMPOTENT
+        or dtype.is_complex
+        or view.by_element
+        or not _is_cheap(view, operand)
+    ):
         return None
-    piece = min(PIECE // (4 if dtype in NARROW else dtype.bytes), 1 << (size.bit_length() - 1))
+    piece = min(MAXIMUM_PIECE_BYTES // (4 if dtype in NARROW else dtype.bytes), 1 << (size.bit_length() - 1))
     joined = len(along.sizes) < len(along.order) and not dtype.is_float
     return piece if size % piece or len(along.sizes) > 1 or joined else None
 
@@ -68,7 +74,7 @@ def _is_cheap(view: View, operand: Instruction) -> bool:
             found |= new
             waiting.extend(new)
     made = [x for x in waiting if x not in view.leaves]
-    return len(made) <= CHEAP and not any(x.opcode in EXPENSIVE for x in made)
+    return len(made) <= MAXIMUM_OPERATIONS and not any(x.opcode in EXPENSIVE for x in made)
 
 
 def reduce_overlapping(
@@ -101,6 +107,6 @@ def reduce_overlapping(
 def _loops(size: int, piece: int) -> list[tuple[int, list[int]]]:
     """Loops over a row: (iterations, starts of what an iteration takes)."""
     whole = size - size % piece
-    if whole // piece <= TOGETHER:
+    if whole // piece <= PIECES_TOGETHER:
         return [(piece, [*range(0, size - piece, piece), size - piece])]
     return [(whole, [0]), *([(piece, [size - piece])] if whole < size else [])]

@@ -21,6 +21,7 @@ from ..loops.elemental import Elemental
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, store
+from ..loops.planes import NARROW_LANE_BYTES
 from ..loops.ranges import Steps, bounds
 
 MAXIMUM_LENGTH = 16
@@ -29,11 +30,8 @@ MAXIMUM_LENGTH = 16
 MINIMUM_ELEMENTS = 1 << 12
 """Minimum elements of a result for which the loop pays."""
 
-UNIT = 8
+MAXIMUM_UNIT_BYTES = 8
 """Bytes of a lane, at most. Longer elements, which are complex, have several."""
-
-NARROW = 2
-"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +68,16 @@ class PaddedRows:
         longer = min(here.low, here.high) >= 0 and here.interior == 0 and size > 0
         needs(longer and not beside, "more than the ends of rows is padded")
         needs(operand.shape.minor_to_major == shape.minor_to_major, "rows lie in another order")
-        each, rows = max(1, dtype.bytes // UNIT), shape.size // length
+        each, rows = max(1, dtype.bytes // MAXIMUM_UNIT_BYTES), shape.size // length
         before, low, after = (n * each for n in (size, here.low, length))
-        unit = min(dtype.bytes, UNIT)
+        unit = min(dtype.bytes, MAXIMUM_UNIT_BYTES)
         vector = max(view.vector_bits, 128) // 8
-        lanes = (min(vector, view.processor.narrow_shuffle_bytes) if unit <= NARROW else vector) // unit
+        lanes = (min(vector, view.processor.narrow_shuffle_bytes) if unit <= NARROW_LANE_BYTES else vector) // unit
         return PaddedRows(operand, pad.operands[1], rows, before, low, after, each, lanes)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         code, dtype = e.code, leaf.shape.dtype
-        unit = min(dtype.bytes, UNIT)
+        unit = min(dtype.bytes, MAXIMUM_UNIT_BYTES)
         element = ir.IntType(8 * unit)
         lanes = self.lanes
         fillers = self._fillers(e, dtype, element)

@@ -24,7 +24,7 @@ from ..core.view import View
 from ..loops.access import Access, Place, at_root, operands_of, values_of
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
-from ..loops.nest import NARROW, Body, writes
+from ..loops.nest import NARROW_BYTES, Body, writes
 from ..loops.ranges import Steps, in_order
 from ..loops.ranges import numbered as numbered_by
 from ..loops.tiles import tile_of
@@ -245,7 +245,7 @@ def _over_rows(
     """
     positions: list[IndexValue] = [0] * shape.rank
     loops: list[Loop | Once | Range] = []
-    unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
+    unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW_BYTES else Unroll.FREELY
     fast = shape.minor_to_major[0]
     inside = numbered_by(steps)
 

@@ -23,7 +23,7 @@ from ..numerics.convert import bits_of, convert, from_bits
 from .concatenate import concatenate
 from .padded_rows import must_be_only
 
-SHORT_ROW = 8
+MAXIMUM_JOINED_ELEMENTS = 8
 """Elements of a row whose interleaved stores LLVM joins to vectors."""
 
 
@@ -260,7 +260,7 @@ def _has_short_rows(leaf: Leaf) -> bool:
     rows, and writes part of a row element by element. Pairs of a complex number it does not join.
     """
     fast, padding = leaf.shape.minor_to_major[0] if leaf.shape.rank else 0, leaf.instruction.attributes["padding"]
-    if leaf.shape.rank < 2 or leaf.shape.dims[fast] > SHORT_ROW or leaf.shape.dtype.is_complex:
+    if leaf.shape.rank < 2 or leaf.shape.dims[fast] > MAXIMUM_JOINED_ELEMENTS or leaf.shape.dtype.is_complex:
         return False
     if any(d.interior for d in padding):
         return False

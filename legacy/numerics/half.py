@@ -9,6 +9,8 @@ from ..core.builder import Code
 from ..core.registers import HALF, I16, V
 
 INFINITY = 0x7C00
+"""The bits of an infinite f16."""
+
 LARGEST, SMALLEST = 0x7FFF, -0x8000
 """Keys of NaN, which a maximum or a minimum of anything with NaN is."""
 

@@ -10,7 +10,10 @@ from ..core.builder import Code
 from ..core.registers import I64, V
 
 BITS = 64
+"""Bits of the integers that are divided."""
+
 HALF = (1 << 32) - 1
+"""The lower half of their bits."""
 
 
 def takes(x: V, divisor: int, signed: bool) -> bool:

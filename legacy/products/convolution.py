@@ -15,8 +15,8 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.form import Fit, Results, Task, form, needs
 from ..loops.ranges import Steps, columns_fit
 from ..numerics.convert import convert
-from ..reductions.columns import BLOCK
-from ..reductions.long_sums import TERMS, Level, PartialSums, added, levels_of
+from ..reductions.columns import CONVOLUTION_COLUMNS
+from ..reductions.long_sums import CHAIN_TERMS, Level, PartialSums, added, levels_of
 from ..reductions.windows import OUT, SPATIAL, Convolution
 from . import convolution_blocks, convolution_channels, convolution_columns, convolution_depth
 from .convolution_blocks import blocks_held
@@ -51,7 +51,7 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         b = yield rhs, Index.at(code, rhs.shape, right)
         return convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
 
-    if apart and c.ins > TERMS:
+    if apart and c.ins > CHAIN_TERMS:
         sums = PartialSums(code, [zero(dtype)], [c.ins])
         for (before,) in sums.steps():
             a, b = yield from factors(sums.positions[0])
@@ -148,7 +148,7 @@ def columns(task: Task) -> Fit:
     """Neighbours of any role: blocks of columns, whose sums are on the stack."""
     root = task.product(Op.CONVOLUTION)
     column = column_role(root)
-    fits = columns_fit(task.partition, _inside(task), column, Convolution.of(root).sizes[column], BLOCK)
+    fits = columns_fit(task.partition, _inside(task), column, Convolution.of(root).sizes[column], CONVOLUTION_COLUMNS)
     return _fit(task, blocks_on_stack(task.view, root, column), fits)
 
 

@@ -11,20 +11,20 @@ from ...hlo.records import dataclass
 from ..core.view import View
 from ..loops.form import Results, needs
 from ..loops.lanewise import Lanewise
-from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, levels_of
+from ..reductions.long_sums import OUTSIDE_TERMS, UNBOUNDED, Level, levels_of
 from ..reductions.windows import OUT, SPATIAL, Convolution
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Part, across_role
 from .dot import accumulator_dtype
 
-TERMS = 320
+CHAIN_PRODUCTS = 320
 """Products that are added to a register before it is added to a partial sum in memory, as in tiled products."""
 
 
-MOST = 8
+MAXIMUM_POSITIONS = 8
 """Positions of a tile: this many sums of one vector each keep two units busy for the four cycles of an addition."""
 
 
-MOST_ALONE = 12
+MAXIMUM_ALONE_POSITIONS = 12
 """The same for one vector each, where a function computes them: fewer calls, and fewer reads of weights."""
 
 
@@ -44,11 +44,11 @@ COPIED_POSITIONS = 32
 """Minimum positions for which copying weights, which costs two memory accesses for each, does not count."""
 
 
-CALLED = 1000
+MINIMUM_CALLED_PRODUCTS = 1000
 """Minimum multiply-adds of vectors in a whole tile for which a call, some 30 cycles, costs a few parts in a hundred."""
 
 
-CALLED_ALONE = 400
+MINIMUM_CALLED_ALONE_PRODUCTS = 400
 """The same where a position has one vector: what a call costs is gained at the border, where each position has two sums
 of which neither waits for the other.
 """
@@ -87,7 +87,7 @@ def blocks_held(view: View, results: Results, column: int) -> Blocks:
     """Raises Unfit."""
     (instruction,) = results.products
     c, grid, across = Convolution.of(instruction), grid_of(view, instruction, column), across_role(instruction, column)
-    held = first_held(c, UNBOUNDED if view.strict else TERMS)
+    held = first_held(c, UNBOUNDED if view.strict else CHAIN_PRODUCTS)
     each = c.ins if view.strict else features_of(c.ins)
     copied = is_copied(view, instruction, accumulator_dtype(instruction))
     found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
@@ -107,16 +107,18 @@ def _calls(view: View, instruction: Instruction, found: Holding, step: int) -> b
     """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
     c, source, vectors = Convolution.of(instruction), instruction.operands[0], found.grid.vectors
     products = found.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[found.held :])
-    least = CALLED_ALONE if vectors == 1 and found.each >= MOST else CALLED
+    least = (
+        MINIMUM_CALLED_ALONE_PRODUCTS if vectors == 1 and found.each >= MAXIMUM_POSITIONS else MINIMUM_CALLED_PRODUCTS
+    )
     return products * step * vectors >= least and source in view.leaves and source.shape.dtype in FACTORS
 
 
 def levels_held(c: Convolution, held: int, each: int) -> tuple[list[Level], ...]:
     """The loops around sums in registers."""
-    found, terms = levels_of([c.ins // each], 1, OUTSIDE, OUTSIDE)
+    found, terms = levels_of([c.ins // each], 1, OUTSIDE_TERMS, OUTSIDE_TERMS)
     levels = [found]
     for axis in reversed(c.axes[:held]):
-        found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
+        found, terms = levels_of([axis.window], terms, OUTSIDE_TERMS, OUTSIDE_TERMS)
         levels.append(found or [Level(0, 1, False)])
     return tuple(levels[::-1])
 
@@ -188,7 +190,7 @@ def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
 def positions_of(grid: Grid, registers: int, inside: int) -> int:
     """Positions of a tile, among `inside`: as many as registers allow, or a few less where less of them are left."""
     vectors = grid.vectors
-    most = max(1, min(MOST, (registers - vectors - 1) // vectors, inside))
+    most = max(1, min(MAXIMUM_POSITIONS, (registers - vectors - 1) // vectors, inside))
     return min(range(most, most // 2, -1), key=lambda n: inside % n)
 
 
@@ -197,7 +199,7 @@ def tiles_of(grid: Grid, registers: int, inside: int) -> tuple[int, bool]:
     whole tile would be computed one position at a time: that takes longer than two, since it reads as many weights.
     """
     vectors = grid.vectors
-    limit = MOST_ALONE if vectors == 1 else MOST
+    limit = MAXIMUM_ALONE_POSITIONS if vectors == 1 else MAXIMUM_POSITIONS
     most = max(1, min(limit, (registers - vectors - 1) // vectors, inside))
     found = []
     for n in range(most, most // 2, -1):
@@ -247,4 +249,4 @@ def is_copied(view: View, instruction: Instruction, dtype: DType) -> bool:
 
 def features_of(ins: int) -> int:
     """Input features whose products are added in registers: all, or nearly equal parts."""
-    return -(-ins // -(-ins // TERMS))
+    return -(-ins // -(-ins // CHAIN_PRODUCTS))

@@ -22,7 +22,7 @@ from ..core.view import View
 from ..loops.elemental import Index
 from ..loops.form import at_least, needs
 from ..loops.ranges import Steps, column_blocks
-from ..reductions.columns import BLOCK
+from ..reductions.columns import CONVOLUTION_COLUMNS
 from ..reductions.windows import GROUP, SPATIAL, Convolution
 from .convolution_blocks import FACTORS, inside_of, parts_of_tiles
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
@@ -30,16 +30,16 @@ from .convolution_held import Held, Weights
 from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import COLUMN_TERMS, accumulator_dtype
 
-SHORT, LONG = 3, 8
+MAXIMUM_SHORT_TAPS, MAXIMUM_LONG_TAPS = 3, 8
 """Taps of a window up to which its weights stay in registers, besides the sums of tiles of (positions, vectors)."""
 
-TILES = {SHORT: (4, 2), LONG: (6, 1)}
+TILES = {MAXIMUM_SHORT_TAPS: (4, 2), MAXIMUM_LONG_TAPS: (6, 1)}
 """Most taps → positions and vectors of channels of a tile, whose positions share what they read."""
 
 TILE = (4, 2)
 """Those of others. This many sums keep two units busy for the four cycles of an addition."""
 
-ALONE = 4
+MAXIMUM_ALONE_VECTORS = 4
 """The most vectors of channels at a place alone."""
 
 MINIMUM_TILE_PRODUCTS = 200
@@ -146,9 +146,9 @@ class _Body:
 def tile_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
     """(positions, vectors of channels, taps of the last dimension that positions share or 0) of a tile."""
     last = c.axes[-1] if across is not None and across == SPATIAL + len(c.axes) - 1 else None
-    if last is None or last.holes > 1 or last.stride != last.dilation or last.window > LONG:
+    if last is None or last.holes > 1 or last.stride != last.dilation or last.window > MAXIMUM_LONG_TAPS:
         return *TILE, 0
-    return *TILES[SHORT if last.window <= SHORT else LONG], last.window
+    return *TILES[MAXIMUM_SHORT_TAPS if last.window <= MAXIMUM_SHORT_TAPS else MAXIMUM_LONG_TAPS], last.window
 
 
 def width_of(view: View, instruction: Instruction, column: int) -> int:
@@ -166,8 +166,13 @@ def width_of(view: View, instruction: Instruction, column: int) -> int:
     lanes = max(view.vector_bits, 128) // dtype.bits
     positions, vectors, _ = tile_of(c, across_role(instruction, column))
     width = vectors * lanes if c.groups % (vectors * lanes) == 0 else lanes
-    products = min(c.groups, BLOCK) // lanes * positions * math.prod(-(-axis.window // axis.holes) for axis in c.axes)
-    needs(c.groups % width == 0 and BLOCK % width == 0, f"{c.groups} channels are no multiple of {width}")
+    products = (
+        min(c.groups, CONVOLUTION_COLUMNS)
+        // lanes
+        * positions
+        * math.prod(-(-axis.window // axis.holes) for axis in c.axes)
+    )
+    needs(c.groups % width == 0 and CONVOLUTION_COLUMNS % width == 0, f"{c.groups} channels are no multiple of {width}")
     at_least(c.products, MINIMUM_MULTIPLICATIONS, "multiplications")
     at_least(products, MINIMUM_TILE_PRODUCTS, "multiply-adds of vectors in a tile")
     needs(view.strict or c.terms <= COLUMN_TERMS, f"{c.terms} terms of a sum, more than {COLUMN_TERMS}")
@@ -185,9 +190,9 @@ def blocks_of_channels(view: View, instruction: Instruction, column: int) -> Blo
     parts = tuple(parts_of_tiles(c, across, (start, end, apart), step, True))
     inputs, weights = (Vectors(o.shape.dtype, dtype, width) for o in instruction.operands[:2])
     positions, lanes = max(part.step for part in parts), max(view.vector_bits, 128) // dtype.bits
-    alone = next(n * lanes for n in (ALONE, 2, 1) if c.groups % (n * lanes) == 0)
+    alone = next(n * lanes for n in (MAXIMUM_ALONE_VECTORS, 2, 1) if c.groups % (n * lanes) == 0)
     micro = ChannelMicro(inputs, weights, positions, alone, len(c.axes), taps if positions > 1 else 0)
-    return Blocks(column, across, min(BLOCK, c.groups), parts, (), adds=False, calls=True, form=micro)
+    return Blocks(column, across, min(CONVOLUTION_COLUMNS, c.groups), parts, (), adds=False, calls=True, form=micro)
 
 
 class Channels(Held):
@@ -198,7 +203,7 @@ class Channels(Held):
         self.micro: ChannelMicro = self.blocks.form
 
     def _blocks(self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]):
-        return column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
+        return column_blocks(self.code, steps, self.c.sizes, order, self.column, CONVOLUTION_COLUMNS, inside=inside)
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         code, c, place, (source, operand) = self.code, self.c, list(self.place), self.instruction.operands[:2]

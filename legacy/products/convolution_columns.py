@@ -21,22 +21,24 @@ from ..loops.form import Results, Unfit, needs
 from ..loops.leaf import write_all
 from ..loops.ranges import Steps, column_blocks, parts
 from ..numerics.convert import convert
-from ..reductions.columns import BLOCK, row_passes
-from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
+from ..reductions.columns import CONVOLUTION_COLUMNS, row_passes
+from ..reductions.long_sums import OUTSIDE_TERMS, UNBOUNDED, Level, PartialArrays, levels_of
 from ..reductions.windows import BATCH, GROUP, OUT, SPATIAL, Convolution
 from ..reductions.windows import Range as Reach
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 
-ACROSS = 4
-"""Positions across the columns whose sums are computed together. A product takes 1 + 1/ACROSS loads, because one
-factor is shared; twice as many positions would save a tenth of them.
+POSITIONS_TOGETHER = 4
+"""Positions across the columns whose sums are computed together. A product takes 1 + 1/POSITIONS_TOGETHER loads,
+because one factor is shared; twice as many positions would save a tenth of them.
 """
 
-ROWS = 4
+PRODUCTS_TOGETHER = 4
 """Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
 
 MINIMUM_MULTIPLICATIONS = 1 << 14
-"""Minimum multiplications for which ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
+"""Minimum multiplications for which POSITIONS_TOGETHER and PRODUCTS_TOGETHER pay off: 2 µs at 8 per ns, while a call
+takes about 1 µs.
+"""
 
 MAXIMUM_DISTANCE = 4
 """Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
@@ -73,11 +75,11 @@ def across_role(instruction: Instruction, column: int) -> int | None:
     places = [a.between() if column == OUT else a.inside() for a in c.axes]
     inside = {n: (end - start) // c.axes[n].period for n, (start, end) in enumerate(places)}
     strides = c.strides(instruction)[0]
-    for least in (ACROSS, 1):
+    for least in (POSITIONS_TOGETHER, 1):
         long = [n for n, size in inside.items() if size >= least]
         if long:
             return SPATIAL + min(long, key=lambda n: strides[SPATIAL + n])
-        if c.batch >= ACROSS and column != BATCH:
+        if c.batch >= POSITIONS_TOGETHER and column != BATCH:
             return BATCH
     return None
 
@@ -117,7 +119,8 @@ class Blocks:
 
 def blocks_on_stack(view: View, instruction: Instruction, column: int) -> Blocks:
     c, across = Convolution.of(instruction), across_role(instruction, column)
-    width, apart = min(BLOCK, c.sizes[column]), in_parts(view, accumulator_dtype(instruction), c.terms, COLUMN_TERMS)
+    width = min(CONVOLUTION_COLUMNS, c.sizes[column])
+    apart = in_parts(view, accumulator_dtype(instruction), c.terms, COLUMN_TERMS)
     terms = COLUMN_TERMS if apart else UNBOUNDED
     return Blocks(column, across, width, tuple(_parts(c, across)), tuple(_levels(c, terms)), terms)
 
@@ -132,7 +135,7 @@ def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
         axis = c.axes[across - SPATIAL]
         (start, end), all_ = axis.inside(), axis.count
     for first, last, step in parts(
-        end - start, ACROSS if c.products >= MINIMUM_MULTIPLICATIONS and across != GROUP else 1
+        end - start, POSITIONS_TOGETHER if c.products >= MINIMUM_MULTIPLICATIONS and across != GROUP else 1
     ):
         yield Part(start + first, start + last, step)
     if end - start < all_:
@@ -140,12 +143,12 @@ def _parts(c: Convolution, across: int | None) -> Iterator[Part]:
 
 
 def _levels(c: Convolution, most: int) -> list[list[Level]]:
-    each = ROWS if c.products >= MINIMUM_MULTIPLICATIONS else 1
-    found, terms = levels_of([max(1, c.ins // each)], each, most, OUTSIDE)
+    each = PRODUCTS_TOGETHER if c.products >= MINIMUM_MULTIPLICATIONS else 1
+    found, terms = levels_of([max(1, c.ins // each)], each, most, OUTSIDE_TERMS)
     levels = [found]
     for axis in reversed(c.axes):
-        inner = OUTSIDE if most != UNBOUNDED and any(level.apart for found in levels for level in found) else most
-        found, terms = levels_of([axis.window], terms, inner, OUTSIDE)
+        inner = OUTSIDE_TERMS if most != UNBOUNDED and any(level.apart for found in levels for level in found) else most
+        found, terms = levels_of([axis.window], terms, inner, OUTSIDE_TERMS)
         levels.append(found or [Level(0, 1, False)])
     return levels[::-1]
 
@@ -188,7 +191,7 @@ class Columns:
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         """Loops over places and blocks of columns: (place, the first column, the number of columns)."""
-        yield from column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
+        yield from column_blocks(self.code, steps, self.c.sizes, order, self.column, CONVOLUTION_COLUMNS, inside=inside)
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         code = self.code
@@ -249,7 +252,7 @@ class Columns:
         axis, whole = self.c.axes[number], self._whole(part, number)
         one = self.c.ins == 1 and number == len(self.c.axes) - 1
         if whole and SPATIAL + number != self.column and one and self.large:
-            for rows, (tap,) in row_passes(self.sums, [axis.window], ROWS, self.most, OUTSIDE):
+            for rows, (tap,) in row_passes(self.sums, [axis.window], PRODUCTS_TOGETHER, self.most, OUTSIDE_TERMS):
                 self._columns(part, [([*taps, code.add(tap, r)], 0) for r in range(rows)], start, width)
             return
         with self._window(self.levels[number], self.reach(part, number)) as tap:
@@ -285,8 +288,8 @@ class Columns:
             loop.close([])
 
     def _features(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
-        code, each = self.code, ROWS if self.large else 1
-        for rows, (feature,) in row_passes(self.sums, [self.c.ins], each, self.most, OUTSIDE, each):
+        code, each = self.code, PRODUCTS_TOGETHER if self.large else 1
+        for rows, (feature,) in row_passes(self.sums, [self.c.ins], each, self.most, OUTSIDE_TERMS, each):
             self._columns(part, [(taps, code.add(feature, r)) for r in range(rows)], start, width)
 
     def _columns(

@@ -20,7 +20,7 @@ from ..core.view import View
 from ..loops.form import at_least, needs
 from ..loops.ranges import Steps, block_of, blocks, loops_over, pieces
 from ..reductions.windows import OUT, Convolution
-from .convolution_blocks import FACTORS, TERMS, first_held, inside_of, levels_held, parts_of_tiles
+from .convolution_blocks import CHAIN_PRODUCTS, FACTORS, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role, is_zero
 from .convolution_held import Held, Weights
 from .convolution_micro import Dimension, Vectors, define_places, nested
@@ -32,7 +32,7 @@ MINIMUM_NEIGHBOURS = 8
 MAXIMUM_FEATURES = 7
 """Output features of a tile."""
 
-SUMS = 24
+MAXIMUM_SUM_VECTORS = 24
 """Vectors of sums of a tile at most, where there are registers for more."""
 
 
@@ -95,13 +95,13 @@ class Depth:
 def blocks_deep(view: View, instruction: Instruction, partition: Partition | None) -> Blocks:
     c, across = Convolution.of(instruction), across_role(instruction, OUT)
     lanes, features = lanes_of(view, c, accumulator_dtype(instruction)), features_of_tile(view, c.outs)
-    most = TERMS * lanes
+    most = CHAIN_PRODUCTS * lanes
     held, pieces = first_held(c, most), -(-c.ins // most)
     each = -(-c.ins // (pieces * lanes)) * lanes if pieces > 1 else c.ins
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
     room = (view.processor.vector_registers - features - 1) // features
-    positions = max(1, min(room, SUMS // features, inside))
+    positions = max(1, min(room, MAXIMUM_SUM_VECTORS // features, inside))
     step = min(range(positions, positions // 2, -1), key=lambda n: inside % n)
     parts, levels = tuple(parts_of_tiles(c, across, place, step, True)), levels_held(c, held, each)
     block = None if partition is None else block_of(partition, c.outs, features, 1)

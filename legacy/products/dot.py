@@ -24,19 +24,19 @@ from ..loops.form import Fit, Results, Task, form, known
 from ..loops.leaf import write_all
 from ..loops.linear import source_of
 from ..loops.memory import address
-from ..loops.nest import NARROW as NARROW_BYTES
+from ..loops.nest import NARROW_BYTES
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import complex_math
 from ..numerics.convert import convert
 from ..numerics.narrow import NARROW
 from ..numerics.typed import real_of
-from ..reductions.columns import ROWS, row_passes
-from ..reductions.long_sums import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
+from ..reductions.columns import ROWS_TOGETHER, row_passes
+from ..reductions.long_sums import CHAIN_TERMS, OUTSIDE_TERMS, UNBOUNDED, PartialArrays, PartialSums
 from ..reductions.reduce import reassociation
 from ..reductions.sum_run import SumRun, Term, is_run
 from .dot_dims import DotDims
 
-RUN = 8
+MINIMUM_RUN_PRODUCTS = 8
 """Minimum products of two runs in memory that are added up in vectors along them. Without masks, they must be whole
 vectors: what is left over would be a loop, and LLVM does not gather there.
 """
@@ -48,7 +48,7 @@ COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""
 
 FAR_ROWS = 8
-"""Rows that a pass reads of a right operand that comes from memory: with ROWS, its loads wait longer."""
+"""Rows that a pass reads of a right operand that comes from memory: with ROWS_TOGETHER, its loads wait longer."""
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
@@ -84,7 +84,7 @@ def first_sum(instruction: Instruction) -> Register:
     return zero(accumulator_dtype(instruction), -0.0 if products == 1 else 0.0)
 
 
-def in_parts(view: View, dtype: DType, length: int, most: int = TERMS) -> bool:
+def in_parts(view: View, dtype: DType, length: int, most: int = CHAIN_TERMS) -> bool:
     """Whether a sum of `length` products is made of partial sums (partial.py) of `most` terms."""
     return length > most and not view.strict and (dtype.component.is_float or dtype.is_complex)
 
@@ -151,7 +151,7 @@ def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
     (left,), (right,) = dims.lhs_contracting, dims.rhs_contracting
     length = shapes[0].dims[left]
     fills = view.processor.masks or length % (view.vector_bits // (8 * dtype.bytes)) == 0
-    return length >= RUN and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
+    return length >= MINIMUM_RUN_PRODUCTS and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
 
 
 def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -194,7 +194,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
     """How an element is computed, wherever it is needed by itself."""
     dims, operands, dtype = DotDims.of(instruction), instruction.operands[:2], accumulator_dtype(instruction)
     length = math.prod(operands[0].shape.dims[d] for d in dims.lhs_contracting)
-    if not in_parts(view, dtype, length, TERMS - 1):
+    if not in_parts(view, dtype, length, CHAIN_TERMS - 1):
         unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
         return Way(Unroll.NEVER if _are_short_runs(view, instruction, dtype) else unroll)
     sides = zip(operands, (dims.lhs_contracting, dims.rhs_contracting), strict=True)
@@ -303,7 +303,7 @@ def _accumulate(
     inner: list[IndexValue] = [0] * len(order)
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
     apart, each = given.apart, given.each
-    for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
+    for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE_TERMS, each):
         with code.loop(block) as i:
             positions[given.column] = code.add(start, i)
             (total,) = sums.read(i)
@@ -326,7 +326,7 @@ def columns(task: Task) -> Fit:
     in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
     lhs, rhs = (o.shape for o in root.operands[:2])
     far = 3 * view.processor.last_cache_bytes // 4
-    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= far else ROWS
+    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= far else ROWS_TOGETHER
     terms = math.prod(lhs.dims[d] for d in DotDims.of(root).lhs_contracting)
     apart = in_parts(view, accumulator_dtype(root), terms, COLUMN_TERMS)
     return Fit(DotColumns(column, most, each, apart), in_steps, (root,))

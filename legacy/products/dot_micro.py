@@ -23,7 +23,7 @@ ROWS_IN_TURN = 8
 """Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
 
 
-B_AHEAD = 16
+ROWS_OF_B_AHEAD = 16
 """Rows of B that are fetched before a tile reads them in place, often a page apart. A row takes some 16 cycles."""
 
 
@@ -125,7 +125,7 @@ class Micro:
         if ahead is not None:
             values += [ahead.first, I64(ahead.row), I64(ahead.place)]
         if not self.panel:
-            values += [I64(row), I64(row * B_AHEAD)]
+            values += [I64(row), I64(row * ROWS_OF_B_AHEAD)]
         call(code.b, self, values)
 
     @property

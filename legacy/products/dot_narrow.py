@@ -46,7 +46,7 @@ MAXIMUM_COLUMN_BYTES = 1 << 18
 BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
-FAR_ROW, FAR_HEIGHT = 1 << 11, 8
+FAR_ROW_BYTES, MAXIMUM_FAR_ROWS = 1 << 11, 8
 """Minimum bytes of a row of the wide side for which the next rows are fetched, and the most rows at once then: a
 processor can hold this number of streams and of addresses that are fetched.
 """
@@ -101,13 +101,13 @@ class NarrowProblem:
     def far(self) -> bool:
         """Whether the next rows are fetched: the wide side takes at least three quarters of the last cache."""
         row = self.wide.free_stride * self.parts * self.wide.operand.shape.dtype.component.bytes
-        return self.wide.size * row >= 3 * self.processor.last_cache_bytes // 4 and row >= FAR_ROW
+        return self.wide.size * row >= 3 * self.processor.last_cache_bytes // 4 and row >= FAR_ROW_BYTES
 
     @property
     def height(self) -> int:
         """Rows at once."""
         most = height_of(self.columns, self.processor.vector_registers)
-        return min(most, FAR_HEIGHT) if self.far else most
+        return min(most, MAXIMUM_FAR_ROWS) if self.far else most
 
 
 def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:

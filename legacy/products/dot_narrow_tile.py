@@ -14,7 +14,7 @@ from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
 from ..core.registers import I32, I64, POINTER, memory_type, poison, shuffled, splat
-from ..core.stack import ALIGNMENT
+from ..core.stack import ALIGNMENT_BYTES
 from ..loops.memory import Pointer, load, prefetch, store
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
@@ -26,7 +26,7 @@ FLOATS = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
 HEIGHTS = (8, 4, 3, 2, 1)
 """Rows that may be multiplied together: each is a stream of memory, of which processors follow some ten."""
 
-MOST_SUMS = 16
+MAXIMUM_SUMS = 16
 """Sums of these rows: more of them hide no more latency."""
 
 
@@ -34,7 +34,7 @@ def height_of(columns: int, registers: int) -> int:
     """Rows that are multiplied together: registers hold their sums, a vector of a column, and one of each row, or the
     other way round.
     """
-    fits = (h for h in HEIGHTS if h * columns + min(h, columns) + 1 < registers and h * columns <= MOST_SUMS)
+    fits = (h for h in HEIGHTS if h * columns + min(h, columns) + 1 < registers and h * columns <= MAXIMUM_SUMS)
     return next(fits, 1)
 
 
@@ -237,7 +237,7 @@ class _Body:
         b, count, found = self.code.b, self.narrow.columns, list(sums)
         for n in range(count):
             at = self._at(self.packed, self.type, b.add(b.mul(self.pitch, I64(n)), place))
-            column = b.load(at, typ=self.type, align=min(ALIGNMENT, self.narrow.lanes * self.narrow.dtype.bytes))
+            column = b.load(at, typ=self.type, align=min(ALIGNMENT_BYTES, self.narrow.lanes * self.narrow.dtype.bytes))
             for r, row in enumerate(rows):
                 found[r * count + n] = b.fadd(found[r * count + n], b.fmul(row, column))
         return found

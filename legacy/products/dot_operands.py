@@ -21,15 +21,15 @@ from ..loops.ranges import parts
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_micro import Ahead
-from .dot_pack import ROWS_AHEAD, STRIP, Pack
+from .dot_pack import ROWS_AHEAD, STRIP_ROWS, Pack
 from .dot_pairs import part_of, put, put_left
 from .dot_problem import Problem, Side
 from .dot_words import element, first_sums, word
 
-PLACES_AHEAD = 64
+ELEMENTS_AHEAD = 64
 """Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
 
-NARROW_TILE = 2
+NARROW_TILE_VECTORS = 2
 """Vectors of columns up to which tiles fetch nothing of A: their steps are too short. With 6 × 2 vectors, a step is 20
 instructions in 6 cycles, in which a processor decodes 36; a fetch and the choice of its row are 12 more.
 """
@@ -141,7 +141,7 @@ class Operands:
                 first_sums(code, p, self.panel, depth, self.first)
             return
         elements = width // p.parts
-        for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP):
+        for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP_ROWS):
             with (
                 code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER) as strip,
                 code.loop(size if across else elements, unroll=Unroll.NEVER) as outer,
@@ -279,11 +279,11 @@ class Operands:
         """
         p, code = self.problem, self.code
         next_tile = self.converted is not None
-        if p.flat or not p.fetches(tile.count) or self.a.column != 1 or p.vectors <= NARROW_TILE:
+        if p.flat or not p.fetches(tile.count) or self.a.column != 1 or p.vectors <= NARROW_TILE_VECTORS:
             return None
         group, dtype = (1, p.dtype) if p.in_words else (p.group, p.left)
         k = code.multiply(row, group)
-        r, k = (code.add(tile.top, tile.count), k) if next_tile else (tile.top, code.add(k, PLACES_AHEAD))
+        r, k = (code.add(tile.top, tile.count), k) if next_tile else (tile.top, code.add(k, ELEMENTS_AHEAD))
         first = code.b.gep(
             self.a.pointer.value, [code.value(self.a.offset(code, r, k))], source_etype=memory_type(dtype)
         )

@@ -15,7 +15,7 @@ from ..numerics.narrow import decode_vector
 from .dot_pairs import PARTS, put, put_row
 from .dot_words import joined
 
-STRIP = 64
+STRIP_ROWS = 64
 """Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
 places, so that these rows should stay in the first cache.
 """
@@ -90,13 +90,13 @@ class Pack:
                     body.fetch(code.add(outer, ROWS_AHEAD))
                 body.copy_row(outer)
         else:
-            step = self.lanes if self.turns else STRIP
+            step = self.lanes if self.turns else STRIP_ROWS
             whole = code.b.and_(rows, I64(-step))
             with code.range(0, whole, step, unroll=Unroll.NEVER) as strip:
                 if self.turns:
                     body.squares(strip)
                 else:
-                    body.strip(strip, STRIP)
+                    body.strip(strip, STRIP_ROWS)
             body.strip(whole, code.b.sub(rows, whole))
         code.b.ret_void()
 

@@ -47,7 +47,7 @@ WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 FLAT_ROWS = 16
 """Rows of a tile that reads B where it lies. Of more rows, most of the addresses of A's rows would be on the stack."""
 
-STREAMED_ROWS, STREAMED_TILE = 16, 8
+STREAMED_ROWS, STREAMED_TILE_ROWS = 16, 8
 """Rows of a product that streams B, and of its tiles: higher ones read too short pieces of B's rows."""
 
 STREAMED_DEPTH = 12 << 10
@@ -73,7 +73,7 @@ SPREAD_BYTES = 1 << 18
 COMPLEX = frozenset({DType.C64, DType.C128})
 """Dtypes of sums and operands whose products are tiles of their parts."""
 
-NARROW_PANEL, TOGETHER = 2, 4
+NARROW_PANEL_VECTORS, PANELS_TOGETHER = 2, 4
 """Vectors of a panel up to which panels are packed together, and how many."""
 
 WHOLE = frozenset({DType.S32, DType.U32, DType.S64, DType.U64})
@@ -135,7 +135,8 @@ class Problem:
 
     def depth_of(self, size: int) -> int:
         """The number of rows of a panel of `size` bytes: whole elements, of which each has as many rows as parts."""
-        together = TOGETHER if self.is_narrow else 1  # also where a call's columns are too few: bits are the same
+        # Also where a call's columns are too few: bits are the same.
+        together = PANELS_TOGETHER if self.is_narrow else 1
         rows = size // (self.panel * together * self.dtype.bytes)
         return rows - rows % self.parts
 
@@ -177,7 +178,7 @@ class Problem:
     @property
     def is_narrow(self) -> bool:
         """Whether converting A's rows for each panel takes a fifth of the time."""
-        return self.vectors <= NARROW_PANEL and self.converts_left and self.parts == self.group == 1
+        return self.vectors <= NARROW_PANEL_VECTORS and self.converts_left and self.parts == self.group == 1
 
     @property
     def stretch(self) -> int:
@@ -191,7 +192,7 @@ class Problem:
 
 def flat_height(rows: int, registers: int, streamed: bool = False) -> int:
     """Rows of a tile that reads B where it lies: all of them, or half."""
-    return -(-rows // -(-rows // min(STREAMED_TILE if streamed else FLAT_ROWS, registers - 2)))
+    return -(-rows // -(-rows // min(STREAMED_TILE_ROWS if streamed else FLAT_ROWS, registers - 2)))
 
 
 def flat_vectors(rows: int, registers: int, streamed: bool = False) -> int:
@@ -427,9 +428,9 @@ def in_stretches(problem: Problem, columns: int) -> Problem:
     """The product with panels together where they are narrow. columns: a number that those of a call are a multiple of;
     0: all.
     """
-    stretch = problem.panel * TOGETHER
+    stretch = problem.panel * PANELS_TOGETHER
     fits = problem.is_narrow and problem.columns >= stretch and columns % stretch == 0
-    return replace(problem, together=TOGETHER) if fits else problem
+    return replace(problem, together=PANELS_TOGETHER) if fits else problem
 
 
 def unstreamed(problem: Problem) -> Problem:

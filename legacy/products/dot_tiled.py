@@ -27,10 +27,10 @@ from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, form
 from ..loops.memory import Pointer, address
 from ..loops.ranges import Steps, blocks, bounds, loops_over, pieces
-from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
+from ..reductions.long_sums import CHAIN_TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
 from .dot import rounded
-from .dot_micro import B_AHEAD, Along, Micro
+from .dot_micro import ROWS_OF_B_AHEAD, Along, Micro
 from .dot_operands import Matrix, Operands, Tile, give
 from .dot_pairs import pair
 from .dot_problem import Problem, Sides, in_stretches, positions_of_step, problem_of, unstreamed
@@ -41,21 +41,21 @@ WHOLE_PANEL_BYTES = 1 << 19
 ROUNDED_PANEL_BYTES = 1 << 17
 """Bytes of a panel that may hold the whole depth where sums are rounded: then tile by tile."""
 
-CHAIN = 320
+CHAIN_PRODUCTS = 320
 """Products that are added to a register of a tile before it is added to a partial sum in memory, which costs less than
 one instruction in a hundred.
 """
 
-SHORT_CHAIN, FEW_SUMS = 40, 1 << 10
+SHORT_CHAIN_PRODUCTS, FEW_SUMS = 40, 1 << 10
 """The same for complex products, and the sums (of parts) up to which these have it: XLA's chains are short, too."""
 
 PARTIAL_BYTES = 1 << 18
 """Bytes of the stack for partial sums of C, besides the panel and the values of a row: a thread has 8 MiB."""
 
-BAND = 512
+BAND_ROWS = 512
 """Rows for which a panel is packed once, where a call computes some of the rows or their sums are on the stack."""
 
-LONG, LESS = 100, 60
+MINIMUM_TALL_PRODUCTS, MINIMUM_LEAN_PRODUCTS = 100, 60
 """Minimum products of a sum for which the loops around a tile take little time, so that LLVM does less for them: of a
 tall product, whose only panel needs all rows from memory, and of others.
 """
@@ -64,8 +64,8 @@ tall product, whose only panel needs all rows from memory, and of others.
 @dataclass(frozen=True, slots=True)
 class Blocking:
     """block: rows of a panel. banded: whether a band of rows has its sums of one panel on the stack. hands_on: whether
-    each sum is given to what follows, or rounded, instead of being stored with its tile. chain: as CHAIN. columns,
-    rows: numbers of a step, if the steps number these.
+    each sum is given to what follows, or rounded, instead of being stored with its tile. chain: as CHAIN_PRODUCTS.
+    columns, rows: numbers of a step, if the steps number these.
     """
 
     problem: Problem
@@ -89,9 +89,9 @@ def blocking_of(problem: Problem, sides: Sides, root: Instruction, partition: Pa
     banded = deep or (narrow and problem.depth > problem.depth_of(ROUNDED_PANEL_BYTES))
     whole = (not ends or narrow) and not banded
     block = problem.depth if whole else min(problem.depth_of(problem.panel_bytes), problem.depth)
-    block = min(B_AHEAD, problem.depth) if problem.streamed else block
+    block = min(ROWS_OF_B_AHEAD, problem.depth) if problem.streamed else block
     # By all rows: no bit depends on how many a call computes.
-    chain = SHORT_CHAIN if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS else CHAIN
+    chain = SHORT_CHAIN_PRODUCTS if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS else CHAIN_PRODUCTS
     return Blocking(problem, sides, block, banded, not ends or banded or narrow, chain, columns, rows)
 
 
@@ -132,14 +132,14 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
         if steps is not None and height is not None:
             bands = _bands_of_steps(code, steps, height)
         else:
-            bands = pieces(code, problem.rows, BAND if blocking.banded else problem.rows)
+            bands = pieces(code, problem.rows, BAND_ROWS if blocking.banded else problem.rows)
         for top, count in bands:
             whole.of_rows(top, count).emit()
 
 
 def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[IndexValue, int]]:
     """Loops over blocks of the rows of the steps, of which each has `height`: (the first row, their number)."""
-    most = max(1, BAND // height)
+    most = max(1, BAND_ROWS // height)
     together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
     for _, step, count in blocks(code, steps, [steps.partition.extent], together):
         yield code.multiply(step, height), count * height
@@ -164,7 +164,7 @@ class Spaces:
             return Pointer(alloca(code, problem.element, count))
 
         left = space(block * problem.tile_rows) if problem.converts_left else None
-        totals = space(min(problem.rows, BAND) * problem.stretch) if banded else None
+        totals = space(min(problem.rows, BAND_ROWS) * problem.stretch) if banded else None
         tile = problem.tile_rows * problem.panel
         return Spaces(space(block * problem.stretch), space(tile), space(tile), left, totals)
 
@@ -175,8 +175,8 @@ class _Tiled:
 
     end(row, column, total): receives each sum instead of C: where there are no totals, of a tile whose sums are
     finished. top: what is added to its rows. first: whether a block of the depth is the first, whose sums replace what
-    C holds; None where C has been cleared. chain: as CHAIN. columns: the first of those to compute, and the one behind
-    the last, multiples of a panel's or the end; None: all.
+    C holds; None where C has been cleared. chain: as CHAIN_PRODUCTS. columns: the first of those to compute, and the
+    one behind the last, multiples of a panel's or the end; None: all.
     """
 
     code: Code
@@ -189,7 +189,7 @@ class _Tiled:
     columns: tuple[IndexValue, IndexValue] | None = None
     top: IndexValue = 0
     first: ir.Value | None = None
-    chain: int = CHAIN
+    chain: int = CHAIN_PRODUCTS
 
     def of_rows(self, top: IndexValue, count: int) -> _Tiled:
         """The product of `count` rows from `top` on."""
@@ -267,7 +267,7 @@ class _Tiled:
     def _levels(self, count: int) -> Sequence[Level]:
         """The loops over `count` blocks of the depth."""
         p = self.problem
-        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.view.strict or p.wraps else TERMS)
+        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.view.strict or p.wraps else CHAIN_TERMS)
         size = p.rows * p.stretch * p.dtype.bytes
         fits = sum(level.apart for level in levels) * size <= PARTIAL_BYTES
         return levels if fits else [Level(0, 1, False)]
@@ -390,5 +390,5 @@ def tiled(task: Task) -> Fit:
     p, in_steps = found.problem, True
     if partition is not None and any(d >= len(sides[0].loops) for d in partition.dimensions) and found.rows is None:
         in_steps = found.columns is not None and partition.least * found.columns * p.parts % problem.panel == 0
-    short = p.depth < (LONG if p.columns <= p.panel else LESS)
+    short = p.depth < (MINIMUM_TALL_PRODUCTS if p.columns <= p.panel else MINIMUM_LEAN_PRODUCTS)
     return Fit(found, in_steps, (root,), shares=not (short or p.streamed), lean=p.streamed)

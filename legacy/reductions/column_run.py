@@ -22,7 +22,7 @@ from ..loops.linear import source_of
 from ..loops.memory import address
 from ..loops.ranges import Steps, loops_over
 from . import sum_run
-from .long_sums import LINE_BYTES
+from .long_sums import LANES_BYTES
 from .reduce import simple_op
 from .sum_run import MAXIMUM_LENGTH, MINIMUM_LENGTH, SumRun, Term, is_run
 
@@ -96,7 +96,7 @@ class ColumnRun:
         follows = reduced == list(range(reduced[0], reduced[-1] + 1)) and shape.is_row_major
         needs(follows and reduction.shape.is_row_major, "rows do not follow each other in memory")
         columns = tuple(range(reduced[-1] + 1, shape.rank))
-        width, most = math.prod(shape.dims[d] for d in columns), LINE_BYTES // shape.dtype.bytes
+        width, most = math.prod(shape.dims[d] for d in columns), LANES_BYTES // shape.dtype.bytes
         needs(width & (width - 1) == 0 and 1 < width <= most, f"{width} columns are no power of two up to {most}")
         rows = math.prod(shape.dims[d] for d in reduced)
         if source is None or not is_run(view, rows * width):

@@ -27,42 +27,42 @@ from ..numerics.narrow import NARROW
 from . import column_run
 from .column_run import run
 from .extremum import close_pair, combine_rows, open_pair
-from .long_sums import OUTSIDE, UNBOUNDED, PartialArrays, levels_of, nothing
-from .reduce import PAIRED, UNROLLABLE, Reducer, Reduction, reduced_order
+from .long_sums import OUTSIDE_TERMS, UNBOUNDED, PartialArrays, levels_of, nothing
+from .reduce import MINIMUM_PAIRED_ELEMENTS, UNROLLABLE_ELEMENTS, Reducer, Reduction, reduced_order
 
-BLOCK = 256
+CONVOLUTION_COLUMNS = 256
 """Columns of a convolution whose accumulators are on the stack together."""
 
-COLUMNS = 1024
+BLOCK_COLUMNS = 1024
 """As above, for a reduction: the longer the pieces of rows, the faster they come from memory."""
 
-ROWS = 4
+ROWS_TOGETHER = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
 
-PAIRED_ROWS = 2 * ROWS
+PAIRED_ROWS = 2 * ROWS_TOGETHER
 """The same for a maximum: each pass reads and writes two accumulators."""
 
-LONG_ROW, SMALL = 512, 1 << 16
+LONG_ROW_COLUMNS, SMALL_ELEMENTS = 512, 1 << 16
 """Minimum columns for which LLVM has just the loops that it needs to make vectors. Elements of which few columns may
 take a third longer, as that is nothing.
 """
 
-VECTOR = 16
+FETCHED_COLUMNS = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
-ODD, WIDE = range(3, 16), 4
+GATHERED_COLUMNS, MINIMUM_GATHERED_BYTES = range(3, 16), 4
 """Columns that fill no vector, and bytes of their elements, with which LLVM gathers where processors can."""
 
-UNROLLED = 64
+MAXIMUM_UNROLLED_ELEMENTS = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
 
-PARTED = range(5, 32)
+SPLIT_COLUMNS = range(5, 32)
 """Columns that are split if they are no power of two."""
 
-WHOLE = 4
+MINIMUM_VECTOR_COLUMNS = 4
 """Minimum columns of a part for which it is a vector; two are scalars, which LLVM joins if it pays."""
 
-PASSES = 16
+PASSES_OF_SUM = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
 
 UNROLLED_PASSES = 4
@@ -80,7 +80,7 @@ class ColumnReducer(Reducer):
         self.in_pairs = has_pairs(self.reduction)
         self.initial = self.open([e.number(init) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
-        self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
+        self.stacks = [StackArray(self.code, init, min(BLOCK_COLUMNS, width)) for init in arrays]
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         if self.by_key:
@@ -120,7 +120,7 @@ class ColumnReducers:
     def __init__(self, e: Elemental, instructions: Sequence[Instruction], width: int):
         self.e, self.all = e, [ColumnReducer(e, instruction, width) for instruction in instructions]
         parts = [reducer for reducer in self.all if reducer.in_parts]
-        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(COLUMNS, width))
+        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(BLOCK_COLUMNS, width))
 
     def fill(self, count: int) -> None:
         self.sums.start(count)
@@ -161,7 +161,9 @@ class Blocks:
 
 def has_pairs(reduction: Reduction) -> bool:
     """Whether a column has two accumulators: for maxima of many floats that have no keys."""
-    return reduction.is_float_extremum and reduction.dtype is not DType.F16 and reduction.length >= PAIRED
+    return (
+        reduction.is_float_extremum and reduction.dtype is not DType.F16 and reduction.length >= MINIMUM_PAIRED_ELEMENTS
+    )
 
 
 def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: Steps | None = None) -> None:
@@ -173,7 +175,7 @@ def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: St
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
     reducers = ColumnReducers(e, results.products, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
-    loops = column_blocks(code, steps, source.dims, order, fastest, COLUMNS, blocks.around, blocks.inside)
+    loops = column_blocks(code, steps, source.dims, order, fastest, BLOCK_COLUMNS, blocks.around, blocks.inside)
     for positions, start, block in loops:
         reducers.fill(block)
         _accumulate(e, reducers, positions, blocks, start, block)
@@ -194,10 +196,10 @@ def _accumulate(
     block_start: IndexValue,
     block: int,
 ) -> None:
-    """Reduce all rows into the accumulators. The fastest reduced dimension advances ROWS elements at a time."""
+    """Reduce all rows into the accumulators. The fastest reduced dimension advances by ROWS_TOGETHER elements."""
     code, first, fastest = e.code, reducers.all[0], blocks.fastest
     source, order = first.operands[0].shape, reduced_order(first.instruction)
-    most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
+    most = PASSES_OF_SUM if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
     unroll = _unroll_of(e.view, reducers, blocks, block)
     ahead = (
         streams_of(e.view, [o for r in reducers.all for o in r.operands], source)
@@ -205,10 +207,10 @@ def _accumulate(
         else []
     )
     line_bytes = e.view.processor.line_bytes
-    columns = max(VECTOR, *(line_bytes // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
+    columns = max(FETCHED_COLUMNS, *(line_bytes // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
-    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
-    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS_TOGETHER
+    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE_TERMS, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
         piece = columns if rows == together else block
@@ -220,7 +222,11 @@ def _accumulate(
                     fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
             for start, width in parts_of(piece):
                 kind = (
-                    unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
+                    unroll
+                    if width == block
+                    else Unroll.VECTORS
+                    if piece < block or width >= MINIMUM_VECTOR_COLUMNS
+                    else Unroll.FREELY
                 )
                 with code.loop(width, unroll=kind) as column:
                     at = code.add(line, code.add(column, start))
@@ -234,7 +240,7 @@ def _unroll_of(view: View, reducers: ColumnReducers, blocks: Blocks, block: int)
     LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
     reorder what rows give, vectors of rows, with gathers.
     """
-    if block > UNROLLABLE:
+    if block > UNROLLABLE_ELEMENTS:
         return _over_many(blocks, block)
     whole = not all(reducer.in_parts for reducer in reducers.all)
     gathered = _are_gathered(view, reducers.all[0].instruction, block)
@@ -274,7 +280,7 @@ def parts_of(block: int) -> list[tuple[int, int]]:
     vectors of one length for all of a loop, with a mask or scalars behind them, and another length for the next loop,
     which then waits for what it reads to arrive in memory.
     """
-    if block not in PARTED:
+    if block not in SPLIT_COLUMNS:
         return [(0, block)]
     widths = [1 << k for k in reversed(range(block.bit_length())) if block & 1 << k]
     return [(sum(widths[:n]), width) for n, width in enumerate(widths)]
@@ -284,18 +290,23 @@ def _are_gathered(view: View, instruction: Instruction, width: int) -> bool:
     """Whether so few columns are unrolled, and what is around them is not for vectors. Where processors can, LLVM
     would gather elements of several rows, or write and read accumulators on the stack as parts of vectors.
     """
-    wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
+    wide = all(operand.shape.dtype.bytes >= MINIMUM_GATHERED_BYTES for operand in instruction.operands)
     count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
-    return wide and view.processor.gathers and width in ODD and count * width <= UNROLLED
+    return wide and view.processor.gathers and width in GATHERED_COLUMNS and count * width <= MAXIMUM_UNROLLED_ELEMENTS
 
 
 def _over_many(blocks: Blocks, block: int) -> Unroll:
     """The mode of a loop over columns. What they add up is in memory after few passes, so copies would gain nothing."""
-    return Unroll.NEVER if blocks.lean and block > UNROLLABLE else Unroll.FREELY
+    return Unroll.NEVER if blocks.lean and block > UNROLLABLE_ELEMENTS else Unroll.FREELY
 
 
 def row_passes(
-    sums: PartialArrays, sizes: Sequence[int], each: int, most: int, outside: int | None = None, together: int = ROWS
+    sums: PartialArrays,
+    sizes: Sequence[int],
+    each: int,
+    most: int,
+    outside: int | None = None,
+    together: int = ROWS_TOGETHER,
 ) -> Iterator[tuple[int, list[IndexValue]]]:
     """Loops over dimensions, the slowest first, with (the number of rows that a pass reduces, the place of the first).
 
@@ -337,10 +348,10 @@ def columns(task: Task) -> Fit:
     fastest = live_dimensions(source)[0]
     count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
     around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
-    few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL
+    few, small = count < LONG_ROW_COLUMNS and source.size > SMALL_ELEMENTS, source.size <= SMALL_ELEMENTS
     all_ = [Reduction.of(view, i, apart=False) for i in products]
     lean = not few and all(r.in_parts or has_pairs(r) or (small and r.is_sum) for r in all_)
-    in_steps = columns_fit(task.partition, inside, fastest, count, COLUMNS)
+    in_steps = columns_fit(task.partition, inside, fastest, count, BLOCK_COLUMNS)
     return Fit(Blocks(fastest, kept, inside, around, lean), in_steps, products, walks=True, lean=lean)
 
 

@@ -15,15 +15,15 @@ from ..core.helper import call, declared
 from ..core.registers import I64, POINTER, memory_type, real_constant
 from ..core.stack import StackArray, alloca
 from ..core.view import View
-from ..loops.fetch import AHEAD
+from ..loops.fetch import DISTANCE_BYTES
 from ..loops.linear import source_of
 from ..loops.memory import Pointer, prefetch
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
 
-LANES, ROWS = 64, 4
+LANES, ELEMENTS_TOGETHER = 64, 4
 """Accumulators side by side, and elements that each takes together."""
 
-LEAST = LANES * ROWS
+LEAST = LANES * ELEMENTS_TOGETHER
 """Minimum elements for which the function is called. If they are no multiple, it takes some of the last ones twice."""
 
 
@@ -63,10 +63,10 @@ class Run:
             at = code.b.gep(source, [code.value(start)], source_etype=type_)
             if self.ahead:
                 for k in range(0, LEAST * bytes_, code.view.processor.line_bytes):
-                    prefetch(code, Pointer(at), self.dtype, (AHEAD + k) // bytes_)
+                    prefetch(code, Pointer(at), self.dtype, (DISTANCE_BYTES + k) // bytes_)
             with code.loop(LANES, unroll=Unroll.VECTORS) as n:
                 values = []
-                for row in range(ROWS):
+                for row in range(ELEMENTS_TOGETHER):
                     place = code.b.gep(at, [code.value(code.add(n, row * LANES))], source_etype=type_)
                     values.append(code.b.load(place, typ=type_, align=bytes_))
                 pair = combine_rows(code, self.op, [array.read(n) for array in lanes], values)

@@ -19,30 +19,30 @@ from ..core.builder import Code, IndexValue, Unroll, over_columns
 from ..core.registers import I32, Register, flatten, real_constant, shuffled, splat, unflatten
 from ..core.stack import alloca
 
-TERMS = 32
+CHAIN_TERMS = 32
 """Terms of a partial sum. Of 32 additions in a row, the error is about 2**-24 · √32 / 3 = 1.1e-7 in f32."""
 
-OUTSIDE = 16
+OUTSIDE_TERMS = 16
 """Terms, which are partial sums themselves, of a column's partial sum: it has no lanes whose errors balance each other,
 and these additions are rare.
 """
 
-LINES, BALANCED = 64, 16
-"""Terms of a partial sum if there are BALANCED lanes or more, whose errors balance each other."""
+BALANCED_TERMS, BALANCED_LANES = 64, 16
+"""Terms of a partial sum if there are BALANCED_LANES lanes or more, whose errors balance each other."""
 
-LEAST_DIGIT = 4
+MINIMUM_DIGIT_TERMS = 4
 """Fewer further terms are not worth a loop of their own in the same partial sum."""
 
-LINE_BYTES = 256
+LANES_BYTES = 256
 """Bytes of a line's lanes: four vectors of the widest target, so that additions need not wait for each other."""
 
-WIDEST = 64
+WIDEST_VECTOR_BYTES = 64
 """Bytes of a vector of the widest target."""
 
-CHUNK = 64
+CHUNK_SUMS = 64
 """Partial sums that are started, or added to those outside them, as one vector."""
 
-FEW_CHUNKS = 4
+MAXIMUM_FEW_CHUNKS = 4
 """Up to this number, chunks are treated without a loop."""
 
 UNBOUNDED = 1 << 62
@@ -62,7 +62,7 @@ class Level:
 
 
 def levels_of(
-    sizes: Sequence[int], terms: int = 1, most: int = TERMS, outside: int | None = None
+    sizes: Sequence[int], terms: int = 1, most: int = CHAIN_TERMS, outside: int | None = None
 ) -> tuple[list[Level], int]:
     """(loops over dimensions, the slowest first, so that a partial sum has about `most` terms; terms of the outermost).
 
@@ -73,7 +73,7 @@ def levels_of(
         left, span = sizes[dimension], 1
         while left > 1:
             room, apart = _digit(left, most // terms), False
-            if left > room and room < LEAST_DIGIT and terms > 1:
+            if left > room and room < MINIMUM_DIGIT_TERMS and terms > 1:
                 most = outside or most
                 room, apart, terms = _digit(left, most), True, 1
             count = min(left, room)
@@ -96,7 +96,7 @@ def _digit(count: int, most: int) -> int:
 
 def lanes_of(fast: int, widest: int) -> int:
     """The number of lanes for `fast` elements of at most `widest` bytes: a power of two."""
-    most = LINE_BYTES // widest
+    most = LANES_BYTES // widest
     if fast % most == 0 or fast >= 4 * most:
         return most
     if fast >= most:
@@ -149,7 +149,7 @@ class PartialArrays:
         they are written before they are read.
         """
         self.depth, self.count = -1, self.width if count is None else count
-        self.chunk = min(CHUNK, 1 << ((row or self.count) - 1).bit_length())
+        self.chunk = min(CHUNK_SUMS, 1 << ((row or self.count) - 1).bit_length())
         self.enter(clear)
 
     def enter(self, clear: bool = True) -> None:
@@ -179,9 +179,9 @@ class PartialArrays:
         """
         lanes = self.chunk if isinstance(type_, ir.FloatType | ir.DoubleType) else 1
         end = -(-self.count // lanes) * lanes
-        if lanes > 1 and end <= FEW_CHUNKS * lanes:
+        if lanes > 1 and end <= MAXIMUM_FEW_CHUNKS * lanes:
             # One value of all would be taken apart and joined again for each of the target's vectors.
-            least = min(lanes, WIDEST // _bytes(type_)) if end * _bytes(type_) <= LINE_BYTES else lanes
+            least = min(lanes, WIDEST_VECTOR_BYTES // _bytes(type_)) if end * _bytes(type_) <= LANES_BYTES else lanes
             yield from ((place, least) for place in range(0, end, least))
             return
         with self.code.loop(end, step=lanes, unroll=Unroll.DONE if lanes > 1 else over_columns(end)) as i:
@@ -242,9 +242,9 @@ class PartialSums(PartialArrays):
         """
         widest = max(8 if isinstance(r.type, ir.DoubleType) else 4 for start in starts for r in flatten(start))
         lanes = lanes_of(sizes[-1], widest)
-        super().__init__(code, starts, lanes // 2 if expensive and lanes > BALANCED else lanes)
+        super().__init__(code, starts, lanes // 2 if expensive and lanes > BALANCED_LANES else lanes)
         self.sizes, self.lane = list(sizes), 0
-        self.most = most or (LINES if self.width >= BALANCED else TERMS)
+        self.most = most or (BALANCED_TERMS if self.width >= BALANCED_LANES else CHAIN_TERMS)
         self.positions: list[IndexValue] = [0] * len(sizes)
 
     def steps(self, ahead: Callable[[Sequence[IndexValue]], None] | None = None) -> Iterator[list[Register]]:
@@ -309,7 +309,7 @@ class PartialSums(PartialArrays):
 
     def _tree(self, type_: ir.Type, space: ir.Value, count: int) -> list[ir.Value]:
         """The sums of lanes whose numbers differ by multiples of `count`."""
-        lanes = min(self.width, WIDEST // _bytes(type_))
+        lanes = min(self.width, WIDEST_VECTOR_BYTES // _bytes(type_))
         vector, align = _vector(type_, lanes), _alignment(type_, lanes)
         slots = [self._at(space, type_, place) for place in range(0, self.width, lanes)]
         parts = [self.code.b.load(slot, typ=vector, align=align) for slot in slots]
@@ -330,7 +330,7 @@ class PartialSums(PartialArrays):
 
 
 def _padded(width: int) -> int:
-    return -(-width // CHUNK) * CHUNK if width > CHUNK else 1 << (width - 1).bit_length()
+    return -(-width // CHUNK_SUMS) * CHUNK_SUMS if width > CHUNK_SUMS else 1 << (width - 1).bit_length()
 
 
 def _vector(type_: ir.Type, lanes: int) -> ir.Type:

@@ -17,7 +17,7 @@ from ..loops.memory import store
 from ..loops.ranges import Steps, column_blocks
 from ..numerics import half
 from .pool_phases import PhasedPool
-from .reduce_window import BLOCK, axes_of, combine, open_rows
+from .reduce_window import BLOCK_COLUMNS, axes_of, combine, open_rows
 
 
 def emit_phases(e: Elemental, results: Results, parameters: None, steps: Steps | None = None) -> None:
@@ -25,8 +25,8 @@ def emit_phases(e: Elemental, results: Results, parameters: None, steps: Steps |
     code, instruction, shape, pointer = e.code, results.root, results.shape, results.first.pointer(e)
     init = e.number(instruction.operands[1])
     *outer, column = reversed(shape.minor_to_major)
-    phased = PhasedPool(e, instruction, init, min(BLOCK, shape.dims[column]))
-    for positions, start, width in column_blocks(code, steps, shape.dims, outer, column, BLOCK):
+    phased = PhasedPool(e, instruction, init, min(BLOCK_COLUMNS, shape.dims[column]))
+    for positions, start, width in column_blocks(code, steps, shape.dims, outer, column, BLOCK_COLUMNS):
         phased.block(positions, start, width, pointer)
 
 
@@ -38,7 +38,7 @@ def emit_pool(e: Elemental, results: Results, key: Op | None, steps: Steps | Non
     code, instruction, shape, pointer = e.code, results.root, results.shape, results.first.pointer(e)
     init = e.number(instruction.operands[1])
     *outer, column = reversed(shape.minor_to_major)
-    for positions, start, width in column_blocks(code, steps, shape.dims, outer, column, BLOCK):
+    for positions, start, width in column_blocks(code, steps, shape.dims, outer, column, BLOCK_COLUMNS):
         first = init if key is None else half.key_of(code, key, init)
         stack = StackArray(code, first, width)
         stack.fill(width, first)
@@ -61,7 +61,7 @@ def _unroll(instruction: Instruction, width: int) -> Unroll:
     them; of maxima it makes vectors along the window, which gather.
     """
     selects = single_op(instruction) in (Op.MAXIMUM, Op.MINIMUM)
-    return over_columns(width) if selects and width < BLOCK else Unroll.FREELY
+    return over_columns(width) if selects and width < BLOCK_COLUMNS else Unroll.FREELY
 
 
 def _pool_block(

@@ -35,7 +35,7 @@ from .extremum import (
     open_pair,
 )
 from .extremum_run import Run, source_of_run
-from .long_sums import TERMS, UNBOUNDED, PartialSums, nothing
+from .long_sums import CHAIN_TERMS, UNBOUNDED, PartialSums, nothing
 from .short_rows import source_of_row, sum_of_row
 from .sum_run import MINIMUM_LENGTH, Made, run_along, sum_along
 
@@ -64,11 +64,11 @@ class Reduction:
         source, simple = instruction.operands[0].shape, simple_op(instruction.called()[0])
         length, op = math.prod(source.dims[d] for d in instruction.dimensions), simple.opcode if simple else None
         # Narrow floats are rounded once if no step rounds, or for many elements.
-        single = op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and length > SHORT)
+        single = op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and length > MAXIMUM_SHORT_ELEMENTS)
         found = Reduction(instruction, length, simple, source.dtype in NARROW and single, False, False)
         wide = found.in_single or source.dtype in (DType.F32, DType.F64)
         # Products gain no accuracy by partial results.
-        parts = op is Op.ADD and length > TERMS and not view.strict and (wide or source.dtype.is_complex)
+        parts = op is Op.ADD and length > CHAIN_TERMS and not view.strict and (wide or source.dtype.is_complex)
         chains = apart and found.is_float_extremum and is_long(view, source.dtype.bits, length)
         return replace(found, in_parts=parts, in_chains=chains)
 
@@ -108,9 +108,9 @@ class Reducer:
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over a number of elements: LLVM interleaves the chains of a maximum only where it may unroll."""
-        if not self.in_chains or size < FEWEST_VECTORS:
+        if not self.in_chains or size < MINIMUM_CHAIN_ELEMENTS:
             return Unroll.SHORT
-        return Unroll.FREELY if size > UNROLLABLE else Unroll.VECTORS
+        return Unroll.FREELY if size > UNROLLABLE_ELEMENTS else Unroll.VECTORS
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         """The accumulators for initial values."""
@@ -173,19 +173,19 @@ def _single_op(op: Op) -> Instruction:
 SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
 """The operations of regions on narrow floats, on f32."""
 
-PAIRED = 12
+MINIMUM_PAIRED_ELEMENTS = 12
 """Minimum elements of a column for which its maximum has two accumulators, whose closing costs some instructions."""
 
-FEWEST_VECTORS, UNROLLABLE = 16, 64
+MINIMUM_CHAIN_ELEMENTS, UNROLLABLE_ELEMENTS = 16, 64
 """Minimum elements along a dimension for which loops over chains may be unrolled: 0.6 to 0.7 of the time for 1024. Up
 to the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
 """
 
-LANED = 128
+MINIMUM_LANED_ELEMENTS = 128
 """Minimum elements along memory for which a maximum is in the lanes of lines, which are combined once at the end."""
 
-SHORT = 32
-"""Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""
+MAXIMUM_SHORT_ELEMENTS = 32
+"""Reductions of at most MAXIMUM_SHORT_ELEMENTS narrow floats keep the order and the rounding of their region."""
 
 
 def simple_op(region: Computation) -> Instruction | None:
@@ -323,7 +323,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
         source = source_of_run(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
         if source is not None:
             return Way(_extremum_run, reduced, source, shares=True)
-        if reduced.sizes[-1] >= LANED and reduced.streams:
+        if reduced.sizes[-1] >= MINIMUM_LANED_ELEMENTS and reduced.streams:
             return Way(_in_lanes, reduced, walks=True)
     walks = found.length >= MINIMUM_LENGTH
     piece = piece_of(view, operand, found.simple.opcode, reduced) if found.simple else None

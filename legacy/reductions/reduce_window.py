@@ -84,10 +84,10 @@ def combine(
     return list(result) if isinstance(result, tuple) and instruction.shape.is_tuple else [result]
 
 
-ROWS = 4
+RUNS_TOGETHER = 4
 """Runs along memory that advance together: each waits for its last sum, and a processor has several adders."""
 
-BLOCK = 64
+BLOCK_COLUMNS = 64
 """Columns whose running values are on the stack together. LLVM unrolls loops over half as many, and then does
 not vectorise them.
 """
@@ -112,7 +112,7 @@ class Runs:
         if column is not None or not outer:
             return Runs(run.dimension, column, outer, False)
         inside, last = () if partition is None else partition.dimensions, outer[-1]
-        return Runs(run.dimension, None, outer, columns_fit(partition, inside, last, shape.dims[last], ROWS))
+        return Runs(run.dimension, None, outer, columns_fit(partition, inside, last, shape.dims[last], RUNS_TOGETHER))
 
 
 def emit_running(e: Elemental, results: Results, given: Runs, steps: Steps | None = None) -> None:
@@ -145,7 +145,7 @@ class _Runner:
         inits = [self.widened(v) for v in inits]
         if self.column is None:
             if self.given.together:
-                for positions, start, width in column_blocks(code, steps, dims, outer[:-1], outer[-1], ROWS):
+                for positions, start, width in column_blocks(code, steps, dims, outer[:-1], outer[-1], RUNS_TOGETHER):
                     self.positions = positions
                     self.along(inits, [(outer[-1], code.add(start, k)) for k in range(width)])
                 return
@@ -153,7 +153,7 @@ class _Runner:
                 self.positions = positions
                 self.along(inits, [(self.run.dimension, 0)])
             return
-        for positions, start, width in column_blocks(code, steps, dims, outer, self.column, BLOCK):
+        for positions, start, width in column_blocks(code, steps, dims, outer, self.column, BLOCK_COLUMNS):
             self.positions = positions
             self.block(inits, start, width)
 

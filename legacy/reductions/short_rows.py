@@ -15,7 +15,7 @@ from ..loops.elemental import Elemental
 from ..loops.linear import source_of
 from ..loops.memory import address
 
-FEWEST = 3
+MINIMUM_COMPLEX_ELEMENTS = 3
 """Minimum complex numbers of a row for which vectors are faster."""
 
 WORDS = {16: range(9, 16), 32: range(9, 16), 64: range(8, 16)}
@@ -65,5 +65,5 @@ def sum_of_row(e: Elemental, operand: Instruction, source: Instruction, along: A
 
 def _is_short(view: View, dtype: DType, count: int) -> bool:
     if dtype.is_complex:
-        return count >= FEWEST and not view.strict
+        return count >= MINIMUM_COMPLEX_ELEMENTS and not view.strict
     return dtype.is_integer and count in WORDS.get(dtype.bits, ())

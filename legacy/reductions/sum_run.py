@@ -18,11 +18,11 @@ from ..core.stack import alloca
 from ..core.view import View
 from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
-from ..loops.fetch import AHEAD
+from ..loops.fetch import DISTANCE_BYTES
 from ..loops.linear import source_of, through
 from ..loops.memory import Pointer, address, prefetch
 from ..numerics.real import Real
-from .long_sums import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
+from .long_sums import BALANCED_LANES, BALANCED_TERMS, LANES_BYTES, OUTSIDE_TERMS, PartialSums, nothing
 
 MINIMUM_LENGTH = 256
 """Elements of each of many rows at least, for a function to be called."""
@@ -113,8 +113,9 @@ class SumRun:
         function = self.declare(module)
         code, given, bytes_ = Code(module, function), list(function.args), self.dtype.bytes
         sources, (result, count, *numbers) = given[: self.term.arrays], given[self.term.arrays :]
-        lanes = LINE_BYTES // bytes_
-        lines = LINES if lanes >= BALANCED // 2 * self.width else OUTSIDE  # errors of few lanes balance each other less
+        lanes = LANES_BYTES // bytes_
+        # Errors of few lanes balance each other less.
+        lines = BALANCED_TERMS if lanes >= BALANCED_LANES // 2 * self.width else OUTSIDE_TERMS
         real = Real(code, self.dtype.bits)
 
         def term(at: ir.Value) -> ir.Value:
@@ -124,7 +125,7 @@ class SumRun:
         def fetch(first: IndexValue) -> None:
             for source in sources if self.ahead else ():
                 for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
-                    prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
+                    prefetch(code, Pointer(source), self.dtype, code.add(first, (DISTANCE_BYTES + k) // bytes_))
 
         def add(first: IndexValue, lane: IndexValue) -> None:
             (total,) = sums.read(lane)
@@ -136,10 +137,10 @@ class SumRun:
         sums.start()
         begin: IndexValue = 0
         end: IndexValue = whole
-        group = code.range(0, whole, lanes * lines * OUTSIDE, unroll=Unroll.NEVER) if self.width > 1 else None
+        group = code.range(0, whole, lanes * lines * OUTSIDE_TERMS, unroll=Unroll.NEVER) if self.width > 1 else None
         if group is not None:  # columns have few lanes, and one level more
             sums.enter()
-            begin, end = group.index, code.minimum(code.add(group.index, lanes * lines * OUTSIDE), whole)
+            begin, end = group.index, code.minimum(code.add(group.index, lanes * lines * OUTSIDE_TERMS), whole)
         sums.add_lines(begin, end, lines, add, fetch)
         if group is not None:
             sums.leave()

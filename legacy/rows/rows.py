@@ -25,7 +25,7 @@ from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import address, load
-from ..loops.nest import SHORTEST
+from ..loops.nest import MINIMUM_NEIGHBOURS
 from ..loops.ranges import Steps, scaled
 from ..numerics.elementwise import EMIT
 from ..reductions.long_sums import PartialSums, nothing
@@ -179,11 +179,11 @@ def _is_of_row(rows: RowGraph, broadcast: Instruction) -> bool:
 def is_light_in_rows(rows: RowGraph, called: Collection[Instruction]) -> bool:
     """Whether all that a kernel computes of elements of rows itself is little and cheap."""
     own = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources and i not in called]
-    return len(own) <= LIGHT and not any(i.opcode in EXPENSIVE - SINGLE for i in own)
+    return len(own) <= MAXIMUM_LIGHT_ROW_OPERATIONS and not any(i.opcode in EXPENSIVE - SINGLE for i in own)
 
 
-LIGHT = 20
-"""Operations on the elements of rows."""
+MAXIMUM_LIGHT_ROW_OPERATIONS = 20
+"""Operations on each element of a row that are light, at most: LLVM does less for loops around calls then."""
 
 SINGLE = {Op.DIVIDE, Op.SQRT}
 """Expensive operations that are an instruction."""
@@ -251,7 +251,7 @@ class RowElemental(Elemental):
         within = len(outer)
         while within and math.prod(outer[within - 1 :]) <= each:
             within -= 1
-        blocks = each == 1 and len(outer) > 1 and block >= SHORTEST
+        blocks = each == 1 and len(outer) > 1 and block >= MINIMUM_NEIGHBOURS
         if self.flat or math.prod(outer[within:]) != each or (each == 1 and not blocks):
             rows = scaled(code, steps, self.rows.grid.count)
             self.row = rows.index

@@ -50,10 +50,10 @@ MINIMUM_LENGTH = 4
 MAXIMUM_LENGTH = 33
 """Longer rows fill vectors by themselves, and their sums are made of parts."""
 
-CHAINS = 2
+BLOCK_VECTORS = 2
 """Vectors of a block: while the maximum or sum of one waits for its last step, the other's goes on."""
 
-SIDE = 4
+SQUARE_SIDE = 4
 """Rows and columns of a block that is transposed within 128 bits."""
 
 WIDTHS = {DType.F32: FLOAT, DType.BF16: I32, DType.F16: I32}
@@ -71,9 +71,9 @@ class Abreast:
 
 def _must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """Raises Unfit if a row kernel does not gain by rows side by side."""
-    lanes, grid = CHAINS * view.lanes(32), rows.grid
+    lanes, grid = BLOCK_VECTORS * view.lanes(32), rows.grid
     needs(not view.by_element, "for a device")
-    at_least(lanes, SIDE, "rows of a block")
+    at_least(lanes, SQUARE_SIDE, "rows of a block")
     between(grid.length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
     at_least(grid.count, lanes, "rows")
     for dtype, role in _in_memory(view, results.leaves, rows):
@@ -121,13 +121,13 @@ def _many_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     sizes = [rows.grid.length * dtype.bytes for dtype, _ in found]
     full = [i for i, role in rows.roles.items() if role is Role.FULL and i in rows.sources]
     if any(i.opcode in EXPENSIVE - SINGLE for i in full):
-        needs(any(size % VECTORS for size in sizes), f"rows are multiples of {VECTORS} bytes")
+        needs(any(size % VECTOR_BYTES for size in sizes), f"rows are multiples of {VECTOR_BYTES} bytes")
     else:
-        gains = any(size > LANE and size % LANE for size in sizes)
-        needs(gains, f"rows are multiples of {LANE} bytes, or fewer")
+        gains = any(size > LANE_BYTES and size % LANE_BYTES for size in sizes)
+        needs(gains, f"rows are multiples of {LANE_BYTES} bytes, or fewer")
 
 
-LANE, VECTORS = 16, 128
+LANE_BYTES, VECTOR_BYTES = 16, 128
 """Bytes."""
 
 
@@ -183,24 +183,24 @@ class Columns:
         type_ = ir.VectorType(WIDTHS[self.dtype], self.lanes)
         for first, places in self._pieces(rows, length):
             b = self.code.b
-            columns = [b.load(self._column(first, k), typ=type_, align=4) for k in range(SIDE)]
+            columns = [b.load(self._column(first, k), typ=type_, align=4) for k in range(SQUARE_SIDE)]
             for value, group in zip(_turned(b, columns), places, strict=True):
                 bits = value if self.dtype is DType.F32 else b.trunc(value, ir.VectorType(I16, self.lanes))
                 for q, place in enumerate(group):
-                    part = shuffled(b, bits, range(SIDE * q, SIDE * q + SIDE), bits)
+                    part = shuffled(b, bits, range(SQUARE_SIDE * q, SQUARE_SIDE * q + SQUARE_SIDE), bits)
                     b.store(part, place, align=self.dtype.bytes)
 
     def _column(self, first: IndexValue, k: int) -> ir.Value:
         return self._place(self.code.multiply(self.code.add(first, k), self.lanes))
 
     def _pieces(self, rows: ir.Value, length: int) -> Iterator[tuple[IndexValue, list[list[ir.Value]]]]:
-        """A loop over pieces of SIDE columns: the first column; for each k < SIDE, the places of rows k, k + SIDE, ….
-        Where the last ones are fewer, the piece overlaps that before.
+        """A loop over pieces of SQUARE_SIDE columns: the first column; for each k < SQUARE_SIDE, the places of rows k,
+        k + SQUARE_SIDE, …. Where the last ones are fewer, the piece overlaps that before.
         """
         code = self.code
-        with code.loop(length, step=SIDE, unroll=Unroll.DONE) as i:
-            first = i if length % SIDE == 0 else code.minimum(i, length - SIDE)
-            held = [range(k, self.lanes, SIDE) for k in range(SIDE)]
+        with code.loop(length, step=SQUARE_SIDE, unroll=Unroll.DONE) as i:
+            first = i if length % SQUARE_SIDE == 0 else code.minimum(i, length - SQUARE_SIDE)
+            held = [range(k, self.lanes, SQUARE_SIDE) for k in range(SQUARE_SIDE)]
             yield (
                 first,
                 [
@@ -211,7 +211,7 @@ class Columns:
 
     def _load(self, place: ir.Value) -> ir.Value:
         b, narrow = self.code.b, self.dtype is not DType.F32
-        return b.load(place, typ=ir.VectorType(I16 if narrow else FLOAT, SIDE), align=self.dtype.bytes)
+        return b.load(place, typ=ir.VectorType(I16 if narrow else FLOAT, SQUARE_SIDE), align=self.dtype.bytes)
 
 
 def _joined(b: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
@@ -229,7 +229,7 @@ def _turned(b: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value]:
 
     def mixed(x: ir.Value, y: ir.Value, places: Sequence[int]) -> ir.Value:
         """In each 128 bits, the elements at these places of both."""
-        lanes = [q + p % SIDE + count * (p // SIDE) for q in range(0, count, SIDE) for p in places]
+        lanes = [q + p % SQUARE_SIDE + count * (p // SQUARE_SIDE) for q in range(0, count, SQUARE_SIDE) for p in places]
         return shuffled(b, x, lanes, y)
 
     first, second = ([mixed(rows[k], rows[k + 1], places) for places in (_LOW, _HIGH)] for k in (0, 2))
@@ -437,5 +437,5 @@ def abreast(task: Task) -> Fit:
     rows = rows_of(task, single=True)
     _must_gain(view, results, rows)
     walks = tuple(plan_walks(view, with_role(results, rows, Role.FULL), rows))
-    found, light = Abreast(rows, CHAINS * view.lanes(32), walks), is_light_in_rows(rows, ())
+    found, light = Abreast(rows, BLOCK_VECTORS * view.lanes(32), walks), is_light_in_rows(rows, ())
     return Fit(found, in_whole_rows(rows, task), over_rows(rows), light=light)

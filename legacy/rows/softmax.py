@@ -19,14 +19,14 @@ from ..core.registers import FLOAT, I64, POINTER, Register, flatten, real_consta
 from ..core.stack import alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
-from ..loops.fetch import AHEAD, streams_of
+from ..loops.fetch import DISTANCE_BYTES, streams_of
 from ..loops.form import Fit, Results, Task, between, form, known, needs
 from ..loops.memory import Pointer, address, prefetch
 from ..loops.ranges import Steps, bounds
 from ..numerics.functions import library
 from ..numerics.real import Real
 from ..reductions.extremum import close_chains, combine_chains, open_chains
-from ..reductions.long_sums import LINES, PartialSums, nothing
+from ..reductions.long_sums import BALANCED_TERMS, PartialSums, nothing
 from ..reductions.reduce import simple_op
 from ..reductions.sum_run import scaled_source
 from .row_graph import PASSED, Role, RowGraph
@@ -38,15 +38,15 @@ MINIMUM_LENGTH = 1 << 9
 MAXIMUM_LENGTH = 1 << 16
 """Elements of a row: a copy is on the stack."""
 
-LANES, EVEN = 32, 64
+LANES, EVEN_ELEMENTS = 32, 64
 """Partial sums of a row; elements of which rows that have no rest are multiples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """exp(y) / Σ exp(y), or y − log Σ exp(y), where y = x − max x. scaled: x is multiplied by a number first.
-    ahead: there are enough rows to fetch what follows. even: rows are multiples of EVEN elements, and so long are
-    no loops for the rest.
+    """exp(y) / Σ exp(y), or y − log Σ exp(y), where y = x − max x. scaled: x is multiplied by a number first. ahead:
+    there are enough rows to fetch what follows. even: rows are multiples of EVEN_ELEMENTS elements, and so long are no
+    loops for the rest.
     """
 
     log: bool
@@ -71,7 +71,7 @@ class Softmax:
         function = self.declare(module)
         code = Code(module, function)
         source, result, held, rows, count, *factor = function.args
-        length = code.multiply(count, EVEN) if self.even else count
+        length = code.multiply(count, EVEN_ELEMENTS) if self.even else count
         real = Real(code, 32)
 
         def place(memory: ir.Value, at: IndexValue) -> ir.Value:
@@ -116,11 +116,11 @@ class Softmax:
 
         def fetch(start: IndexValue) -> None:
             for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
-                prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
+                prefetch(code, Pointer(first), DType.F32, code.add(start, (DISTANCE_BYTES + k) // 4))
 
         whole = length if self.even else code.subtract(length, code.remainder(length, LANES))
         sums.start()
-        sums.add_lines(0, whole, LINES, add, fetch)
+        sums.add_lines(0, whole, BALANCED_TERMS, add, fetch)
         if not self.even:
             with code.range(0, code.subtract(length, whole)) as rest:
                 add(whole, rest)
@@ -153,7 +153,7 @@ def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Step
             *places,
             held,
             code.value(code.subtract(end, begin)),
-            I64(length // EVEN if helper.even else length),
+            I64(length // EVEN_ELEMENTS if helper.even else length),
             *(flatten(x)[0] for x in numbers),
         ],
     )
@@ -207,6 +207,8 @@ def softmax(task: Task) -> Fit:
     between(length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
     needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
     source, factor, log = known(_softmax_of(view, results.root, rows), "no softmax or log-softmax")
-    helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
+    helper = Softmax(
+        log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN_ELEMENTS == 0
+    )
     given = SoftmaxRows(rows, source, factor, helper)
     return Fit(given, in_whole_rows(rows, task), tuple(rows.sources), shares=True, light=True)

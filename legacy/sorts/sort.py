@@ -35,7 +35,7 @@ MAXIMUM_RUN_ELEMENTS = 16
 merges of n elements move 4·n.
 """
 
-ALONE = 512
+MINIMUM_DIGIT_ELEMENTS_ALONE = 512
 """Least elements of a row that an item of a device sorts by digits. It adds up counts one by one, and selects nothing:
 that is done in vectors.
 """

@@ -15,10 +15,12 @@ from ..loops.elemental import Elemental
 from .sort_order import KeyOrder
 from .sort_rows import OperandRow, OperandRows, at_starts
 
-DIGIT = 8
+DIGIT_BITS = 8
 """Bits of a digit: the counts of 32-bit keys and 256 streams of elements stay in the first cache."""
 
-VALUES = 1 << DIGIT
+DIGIT_VALUES = 1 << DIGIT_BITS
+"""Values of a digit."""
+
 
 MINIMUM_LENGTH_OF_DIGIT = 8
 """Least elements of a row for each digit of its keys. Shorter rows are faster by merges: each pass adds up counts."""
@@ -28,7 +30,7 @@ MAXIMUM_LENGTH = (1 << 31) - 1
 
 
 def digits(order: KeyOrder) -> int:
-    return order.type.width // DIGIT
+    return order.type.width // DIGIT_BITS
 
 
 def is_worth(order: KeyOrder, length: int) -> bool:
@@ -38,7 +40,7 @@ def is_worth(order: KeyOrder, length: int) -> bool:
 
 def count_bytes(order: KeyOrder) -> int:
     """Bytes of the counts."""
-    return digits(order) * VALUES * 4
+    return digits(order) * DIGIT_VALUES * 4
 
 
 class RadixSort:
@@ -57,8 +59,8 @@ class RadixSort:
         loop = code.loop(digits(self.order), carried=starts, unroll=Unroll.NEVER)
         count = len(home)
         rows, others = at_starts(home, loop.carried[:count]), at_starts(away, loop.carried[count:])
-        shift = code.multiply(loop.index, DIGIT)
-        counts = self._counts(code.multiply(loop.index, VALUES))
+        shift = code.multiply(loop.index, DIGIT_BITS)
+        counts = self._counts(code.multiply(loop.index, DIGIT_VALUES))
         alike = code.b.load(self._slot(counts, self._digit(self._key(rows, 0), shift)), typ=I32)
         branch = code.branch(code.b.icmp_unsigned("==", alike, I32(self.length)))
         branch.otherwise()
@@ -72,7 +74,7 @@ class RadixSort:
     def _read(self, source: Callable[[IndexValue], Sequence[Register]], home: OperandRows) -> None:
         """Copy the row, and count how often each digit has each value."""
         code = self.code
-        with code.loop(digits(self.order) * VALUES) as zero:
+        with code.loop(digits(self.order) * DIGIT_VALUES) as zero:
             code.b.store(I32(0), self._slot(self.counts, code.value(zero)))
         with code.loop(self.length) as i:
             values = source(i)
@@ -80,13 +82,13 @@ class RadixSort:
                 row.write(code, i, value)
             key = self._unsigned(self.order.of(self.e, values))
             for number in range(digits(self.order)):
-                slot = self._slot(self._counts(number * VALUES), self._digit(key, number * DIGIT))
+                slot = self._slot(self._counts(number * DIGIT_VALUES), self._digit(key, number * DIGIT_BITS))
                 code.b.store(code.b.add(code.b.load(slot, typ=I32), I32(1)), slot)
 
     def _place(self, counts: ir.Value) -> None:
         """Turn the counts of a pass into the first positions of elements with each digit."""
         code = self.code
-        loop = code.loop(VALUES, carried=[I32(0)], unroll=Unroll.NEVER)
+        loop = code.loop(DIGIT_VALUES, carried=[I32(0)], unroll=Unroll.NEVER)
         (before,) = loop.carried
         slot = self._slot(counts, code.value(loop.index))
         after = code.b.add(code.b.load(slot, typ=I32), flatten(before)[0])
@@ -121,7 +123,7 @@ class RadixSort:
             amount = type_(shift)
         else:
             amount = shift if type_.width == 64 else b.trunc(shift, type_)
-        digit = b.and_(b.lshr(key, amount), type_(VALUES - 1))
+        digit = b.and_(b.lshr(key, amount), type_(DIGIT_VALUES - 1))
         return digit if type_.width == 64 else b.zext(digit, I64)
 
     def _counts(self, first: IndexValue) -> ir.Value:

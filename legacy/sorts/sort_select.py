@@ -21,34 +21,34 @@ MINIMUM_SHARE = 16
 """Least elements of a row for each wanted element. Of shorter rows, a sort of the whole row is nearly as fast."""
 
 MINIMUM_SHARE_OF_SHORT = 4
-"""The same for rows below GROUPED_LENGTH, of which exactly the wanted elements are collected."""
+"""The same for rows below MINIMUM_GROUPED_LENGTH, of which exactly the wanted elements are collected."""
 
-GROUPED_LENGTH = 512
+MINIMUM_GROUPED_LENGTH = 512
 """Least elements of a row that is dealt out to groups."""
 
 MINIMUM_LENGTH = 32
-"""Least elements of a row, and the block of rows that are shorter than BLOCK."""
+"""Least elements of a row, and the block of rows that are shorter than KEYS_TOGETHER."""
 
-GROUPS = 4
+GROUPS_OF_WANTED = 4
 """Groups for each wanted element: the more, the fewer elements are collected, half of the row's share of k at most."""
 
-BLOCK = 64
+KEYS_TOGETHER = 64
 """Keys that are compared with the threshold at once: the bits of a word."""
 
 
 def is_worth(length: int, wanted: int) -> bool:
     """Whether the first `wanted` elements of rows of this length are selected."""
     return length >= max(
-        MINIMUM_LENGTH, (MINIMUM_SHARE_OF_SHORT if length < GROUPED_LENGTH else MINIMUM_SHARE) * wanted
+        MINIMUM_LENGTH, (MINIMUM_SHARE_OF_SHORT if length < MINIMUM_GROUPED_LENGTH else MINIMUM_SHARE) * wanted
     )
 
 
 def group_count(length: int, wanted: int) -> int:
-    """A multiple of BLOCK, and a divisor of the length if one is near; the length of a short row."""
-    if length < GROUPED_LENGTH:
+    """A multiple of KEYS_TOGETHER, and a divisor of the length if one is near; the length of a short row."""
+    if length < MINIMUM_GROUPED_LENGTH:
         return length
-    least = max(2, -(-GROUPS * wanted // BLOCK)) * BLOCK
-    return next((n for n in range(least, 2 * least, BLOCK) if length % n == 0), least)
+    least = max(2, -(-GROUPS_OF_WANTED * wanted // KEYS_TOGETHER)) * KEYS_TOGETHER
+    return next((n for n in range(least, 2 * least, KEYS_TOGETHER) if length % n == 0), least)
 
 
 class Selection:
@@ -67,7 +67,7 @@ class Selection:
         self._read(source)
         threshold = self._threshold()
         code, length = self.code, self.length
-        block = BLOCK if length >= BLOCK else MINIMUM_LENGTH
+        block = KEYS_TOGETHER if length >= KEYS_TOGETHER else MINIMUM_LENGTH
         rest = length % block
         state: list[Register] = [I64(0), I64(0), threshold]
         loop = code.loop(length - rest, step=block, carried=state, unroll=Unroll.NEVER)
@@ -137,7 +137,7 @@ class Selection:
         places, ties, limit = (s for s in state if isinstance(s, ir.Value))
         keys = b.load(self._slot(self.keys, first), typ=ir.VectorType(type_, count), align=type_.width // 8)
         mask = b.bitcast(b.icmp_signed("<=", keys, splat(b, limit, count)), ir.IntType(count))
-        mask = mask if count == BLOCK else b.zext(mask, I64)
+        mask = mask if count == KEYS_TOGETHER else b.zext(mask, I64)
         mask = mask if new == count else b.and_(mask, I64(-1 << (count - new)))
         each = code.begin_while([mask, places, ties])
         left, place, equal = (s for s in each.carried if isinstance(s, ir.Value))

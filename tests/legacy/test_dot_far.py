@@ -9,7 +9,7 @@ from ...codegen.processors import Processor
 from ...formats.text.parser import parse_module
 from ...legacy import emit
 from ...legacy.products.dot import FAR_ROWS
-from ...legacy.reductions.columns import ROWS
+from ...legacy.reductions.columns import ROWS_TOGETHER
 from ...planning.planner import plan
 from ..support.check import check
 
@@ -28,7 +28,7 @@ ENTRY e {{
 """
 
 
-@pytest.mark.parametrize(("size", "rows"), [(FAR // 2, ROWS), (FAR, FAR_ROWS)])
+@pytest.mark.parametrize(("size", "rows"), [(FAR // 2, ROWS_TOGETHER), (FAR, FAR_ROWS)])
 def test_a_pass_reads_more_rows_of_what_is_far(size, rows):
     """With four, a product of f32 1 x 4096 by 4096 x 4096 took 1.3 times as long."""
     (kernel,) = plan(parse_module(text(size // 4 // DEPTH))).kernels

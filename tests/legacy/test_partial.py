@@ -10,7 +10,7 @@ from ...backends.base import CompileOptions
 from ...backends.host.compiler import HostCompiler
 from ...codegen.options import LEVELS, EmitOptions, Target
 from ...formats.text.parser import parse_module
-from ...legacy.reductions.long_sums import TERMS, UNBOUNDED, lanes_of, levels_of
+from ...legacy.reductions.long_sums import CHAIN_TERMS, UNBOUNDED, lanes_of, levels_of
 from ...migration import Flags, compile_module
 
 REDUCE = """HloModule m
@@ -86,7 +86,7 @@ def test_levels_cover_each_dimension_and_keep_partial_sums_short(sizes, terms):
         count = -(-(outer or ends[level.dimension]) // level.span)
         spans[level.dimension] *= count
         inner = count if level.apart else inner * count
-        assert inner <= max(TERMS, terms)
+        assert inner <= max(CHAIN_TERMS, terms)
     assert all(spans[d] >= size for d, size in enumerate(sizes))
 
 

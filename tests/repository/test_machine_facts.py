@@ -17,7 +17,7 @@ FILES = {
 """Of both stacks: name → text."""
 
 ABOUT_WIDTH = {
-    "legacy/loops/loops.py": 1,  # whether a vector is a whole line
+    "legacy/loops/tiles.py": 1,  # whether a vector is a whole line
     "legacy/numerics/integer.py": 1,  # two lanes of 64-bit integers gain nothing
     "mlir_emitters/numerics/integer_division.py": 2,  # the same, and a minimum of lanes
     "mlir_emitters/products/dot_narrow.py": 1,  # whether there are vectors
