@@ -203,7 +203,7 @@ def refresh(
 
 @command.command()
 @click.option(
-    "--limit", type=click.IntRange(0), metavar="DAYS", help="Permit it for so many days of commits, as CI does."
+    "--limit", type=click.IntRange(0), metavar="DAYS", help="Permit it for this many days of commits, as CI does."
 )
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.pass_obj

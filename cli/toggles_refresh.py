@@ -1,5 +1,5 @@
-"""`testbed toggles refresh`: new evidence for rows whose code has changed, several rows at once. Each is written when it
-is done, so that a run that is cut short loses no finished row.
+"""`testbed toggles refresh`: new evidence for rows whose code has changed, several rows at once. Each is written when
+it is done, so that a run that is cut short loses no finished row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .toggles_evidence import Drawn, measured
 from .toggles_gate import versions
 
 OWN_PART = 4
-"""A row whose programs others also hold has at least one in so many cases drawn for it."""
+"""A row whose programs others also hold has at least one case in this number drawn for it."""
 
 ROW_SECONDS = 3600.0
 """For all of a row but its drawn cases, whatever else the machine does."""

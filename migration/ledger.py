@@ -40,8 +40,8 @@ class Evidence:
     every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked.
     worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
-    refused: why the gate refused; '' if it passed. checks: names of those that ran besides cases and race. code: hash of
-    the files that make code, for which the digests of forms were found. forms: evidence by form, sorted.
+    refused: why the gate refused; '' if it passed. checks: names of those that ran besides cases and race. code: hash
+    of the files that make code, for which the digests of forms were found. forms: evidence by form, sorted.
     """
 
     kind: str

@@ -34,10 +34,10 @@ INPUTS = 5
 """Of a program, each a case."""
 
 PROGRAMS_EACH = 4
-"""A row has so many times as many programs drawn as it would need if each held it; then its cases are counted."""
+"""The factor of programs drawn for a row over those that it would need if each held it; its cases are counted then."""
 
 SIZED_EVERY = 3
-"""Of so many programs, one is the row's op alone, at a size about a limit of a form."""
+"""One program in this number is the row's op alone, at a size about a limit of a form."""
 
 NOT_DRAWN = frozenset({("dot", "narrow"), ("convolution", "narrow")})
 """Rows whose programs are all so: the generator draws no products of these types."""

@@ -27,7 +27,7 @@ from .scales import FACTORS, scaled
 
 PROCESSORS = ("x86-64-v3", "x86-64-v4")
 CASES = 40
-"""Of the row's own small programs, beside those that are timed and those that are scaled."""
+"""Of the row's own small programs, besides those that are timed and those that are scaled."""
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("legacy", "mlir_emitters", "lhlo", "codegen", "planning", "passes", "hlo", "formats", "backends/host")
