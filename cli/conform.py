@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .conform_roots import print_roots
 from .output import say, wrapped
 from .params import CASE_STACK_LIST, FILE, handlers_option, patience_option, xla_flags_option
 from .status import UNDECIDED
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Worker processes."
 )
+@click.option(
+    "--roots",
+    metavar="DIR",
+    type=FILE,
+    help="Reduce and bisect what fails, group it by root cause, and write the smallest module of each into DIR.",
+)
 @click.option("--filter", "pattern", metavar="GLOB", help="Run only cases whose id matches.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Run only N cases, picked at random with --seed.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Seed of --sample.")
@@ -69,6 +76,7 @@ def command(
     json_file: str | None,
     expected_failures: str | None,
     jobs: int,
+    roots: str | None,
     pattern: str | None,
     sample: int | None,
     seed: int,
@@ -90,7 +98,7 @@ def command(
     from ..differential.case_runner import run_case
     from ..differential.conformance import run_cases
     from ..differential.corpus import ALL_STACKS, PARSE, read_suite, select
-    from ..differential.expected_failures import read_expected_failures, split
+    from ..differential.expected_failures import FAILURES, read_expected_failures, split
     from ..differential.report import write_json
     from ..migration.stacks import parse_stacks
     from .interrupt import patience as patient
@@ -119,6 +127,13 @@ def command(
     if json_file:
         write_json(Path(json_file), rows, names, expected)
     failed = _print_failures(rows, set(expected))
+    if failed and roots is not None:
+        print_roots(
+            cases,
+            [row for n, row in enumerate(rows) if row.status in FAILURES and n not in expected],
+            Path(roots),
+            jobs,
+        )
     for entry, row in passing:
         say(wrapped(f"passed  {row.stack}  {row.id}: expected to fail ({entry.reason}); remove {entry.place}"))
     _print_counts(rows, names, len(expected))

@@ -212,7 +212,7 @@ def _again(blob: str, orders: Orders, handlers: tuple[str, ...], as_json: bool) 
 
 
 def _bisect(campaign: Campaign) -> None:
-    """Reduce and bisect the findings that were not yet, and save what is guilty."""
+    """Reduce and bisect the findings that were not yet, and save what is guilty, and its root cause."""
     from ..differential.follow_up import SMALL, follow_up
 
     for known in campaign.state.causes:
@@ -220,6 +220,8 @@ def _bisect(campaign: Campaign) -> None:
         if known.culprit is None and not (place / SMALL).exists():
             small = follow_up(place, begin=campaign.begin, jobs=campaign.jobs)
             known.culprit = small.culprit if small is not None else ""
+            if small is not None:
+                known.root, known.size = small.root.name if small.root is not None else "", small.after
             campaign.state.save(campaign.folder)
 
 
@@ -294,6 +296,20 @@ def summary(state: State, orders: Orders) -> str:
     return "\n".join(lines)
 
 
+def groups_of(state: State, folder: Path) -> list[str]:
+    """The root causes of the findings that were bisected, each with its reduced module."""
+    from ..differential.follow_up import SMALL
+    from ..differential.root_cause import Root, grouped
+
+    asked = {known.cause.name: known for known in state.causes if known.root}
+    groups = grouped((name, known.size, Root(known.root)) for name, known in asked.items())
+    lines = [f"root causes: {len(groups)} of {len(asked)} findings"] if groups else []
+    for group in groups:
+        place = asked[group.smallest].cause.folder(folder) / SMALL
+        lines.append(f"  {len(group.members):>5} × {group.root.name}: {place}")
+    return lines
+
+
 def _rate(state: State) -> str:
     cases = f"{state.cases} cases in {state.seconds:.0f} s ({state.rate:.1f} a second)"
     return f"{cases}, {state.refused} refused by all stacks"
@@ -302,6 +318,8 @@ def _rate(state: State) -> str:
 def _report(state: State, folder: Path, again: str, orders: Orders) -> None:
     for text in summary(state, orders).splitlines():
         say(wrapped(text, 8))
+    for text in groups_of(state, folder):
+        say(wrapped(text, 4))
     for known in state.causes:
         say(wrapped(f"{known.cause.name}: {known.sentence}"))
         if known.culprit is not None:

@@ -13,6 +13,7 @@ from .fuzz_options import PROFILES, names_of
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
 from .params import FILE, NameList
+from .planted_together import print_groups
 
 if TYPE_CHECKING:
     from ..differential.campaign.task import Orders
@@ -54,6 +55,11 @@ def _faults() -> list[str]:
     metavar="CASES",
     help="Draw this many cases, once for all faults, print after how many each is caught on average, and stop.",
 )
+@click.option(
+    "--together",
+    is_flag=True,
+    help="Plant many faults at once, group what is found by root causes, print the faults of each group, and stop.",
+)
 @click.option("--resume", is_flag=True, help="Go on in DIR with the faults that have no result yet.")
 @json_option("what became of each fault")
 def command(
@@ -65,6 +71,7 @@ def command(
     seed: int,
     output: str,
     expect: int | None,
+    together: bool,
     resume: bool,
     as_json: bool,
 ) -> int:
@@ -85,6 +92,8 @@ def command(
     from ..differential.planted.hunt import Hunter, Summary
     from .interrupt import patience
 
+    if together:
+        return print_groups(names if faults is not None else None, seconds, seed, as_json)
     orders = Orders(Limits(PROFILES["dev"].instructions))
     if expect is not None:
         return _expect(names, expect, seed, orders, jobs, seconds, as_json)

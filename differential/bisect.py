@@ -15,7 +15,7 @@ from ..hlo.ir import Instruction, Module
 from ..hlo.opcodes import Op
 from ..migration.choose import STRUCTURE
 from ..migration.flags import STACK_NAMES, Flags
-from ..passes.fuel import Fuel, limited
+from ..passes.fuel import Fuel, is_off, limited, without
 from ..passes.pipeline import complete, default_passes, select
 from .child import Child
 from .finding import Finding
@@ -45,7 +45,8 @@ class Experiment:
 class Bisected:
     """culprit: what is guilty, in a few words; empty if the case is no finding. sentence: why. toggles: the least that
     shows it, as options of testbed commands. suspects: the stacks that the culprit is a part of: several, where it is
-    what they share, even if it shows on one only.
+    what they share, even if it shows on one only. rewrite: the kind of the guilty change, as a switch takes it.
+    kernel, stack, setting: of the guilty kernel, with the setting in which it was found.
     """
 
     outcome: Outcome
@@ -54,6 +55,10 @@ class Bisected:
     toggles: str = ""
     evidence: list[Experiment] = field(default_factory=list)
     suspects: tuple[str, ...] = ()
+    rewrite: str = ""
+    kernel: Kernel | None = None
+    stack: str = ""
+    setting: Setting | None = None
 
 
 @dataclass(frozen=True)
@@ -164,13 +169,16 @@ class _Bisector:
             return None
         self._tell("which pass, and which of its changes")
         answer = self.child.call(
-            guilty_change, self.case.module, self.case.inputs, self.setting.budget, limit_s=self.limit * 4
+            guilty_change,
+            *(self.case.module, self.case.inputs, self.setting.budget, self.setting.without_rewrites),
+            limit_s=self.limit * 4,
         )
         if answer is None or isinstance(answer, str):
             return self._conclude(
                 "passes", f"the passes change the results; which one is not known: {answer or 'none'}", shared=True
             )
-        name, passes, number, rewrites, lines = answer
+        name, passes, number, rewrites, lines = answer[:5]
+        self.found.rewrite = answer[5] or name
         sentence = f"pass {name} changes the results with its change {number} of {rewrites}: {'; '.join(lines[:4])}"
         toggles = f"testbed opt --passes {','.join(passes)} --evaluate-each"
         return self._conclude(f"pass {name}", sentence, toggles, shared=True)
@@ -200,7 +208,8 @@ class _Bisector:
     # -- kernels ------------------------------------------------------------------------------------------------------
     def _by_kernel(self, shared: bool) -> Bisected:
         other = other_stack(self.stack)
-        if shared or self._shows(f"{other} in place of {self.stack}", other, self.setting):
+        wrong = shared or self._shows(f"{other} in place of {self.stack}", other, self.setting)
+        if wrong and self._alike(other):
             where = "thunks, plan or what else the stacks share below the passes"
             return self._conclude(
                 "thunks", f"both stacks are wrong, the passes are right: suspect {where}", shared=True
@@ -211,9 +220,18 @@ class _Bisector:
             if not self._shows(alone, self.stack, setting):
                 continue
             kernels = self.child.call(kernels_of, self.case.module, setting, self.stack, limit_s=self.limit)
-            if not isinstance(kernels, str):
+            if not isinstance(kernels, str) and (not wrong or len(kernels) == 1):
                 return self._guilty_kernel(kernels, setting, other)
+        if wrong:
+            what = f"{self.stack} and {other} are wrong, each in its own way: suspect their emitters"
+            return self._conclude(self.stack, what)
         return self._conclude(self.stack, f"{self.stack} is wrong with its own fusions only, not kernel by kernel")
+
+    def _alike(self, other: str) -> bool:
+        """Whether the two stacks agree on what is wrong: then it is something that they share."""
+        self._tell(f"{self.stack} beside {other}")
+        stacks = (self.stack, other)
+        return not self._note(f"{self.stack} beside {other}, alone", self._outcome(stacks, self.setting))
 
     def _guilty_kernel(self, kernels: Sequence[Kernel], setting: Setting, other: str) -> Bisected:
         low, high = 0, len(kernels)
@@ -225,6 +243,7 @@ class _Bisector:
             else:
                 low = middle
         kernel = kernels[high - 1]
+        self.found.kernel, self.found.stack, self.found.setting = kernel, self.stack, setting
         ops, types = ", ".join(kernel.ops), ", ".join(kernel.dtypes)
         toggles = self._op_toggle(kernel, setting, other)
         which = f"kernel {kernel.name} ({ops} of {types}), number {high} of {len(kernels)}"
@@ -241,18 +260,30 @@ class _Bisector:
 
 
 def guilty_change(
+    module: Module, inputs: Sequence[np.ndarray], budget: float, off: Sequence[str] = ()
+) -> tuple[str, list[str], int, int, tuple[str, ...], str] | None:
+    """(Pass, passes up to it, number of its guilty change, its changes, lines of difference, the kind of that change if
+    the pass has several); None: none is guilty.
+    """
+    with without(off):
+        return _guilty_change(module, inputs, budget)
+
+
+def _guilty_change(
     module: Module, inputs: Sequence[np.ndarray], budget: float
-) -> tuple[str, list[str], int, int, tuple[str, ...]] | None:
-    """(Pass, passes up to it, number of its guilty change, its changes, lines of difference); None: none is guilty."""
-    meaning, now, names = Meaning.of(module, inputs, budget), module, []
+) -> tuple[str, list[str], int, int, tuple[str, ...], str] | None:
+    meaning, now, names = Meaning.of(module, inputs, budget), module, list[str]()
     for step in complete(select(default_passes(module))):
+        if is_off(step.name):
+            continue
         names.append(step.name)
         with limited(Fuel()) as fuel:
             done = step.run(now)
         if done is not now and meaning.change(done) is not None:
             rewrites = max(fuel.spent, 1)
             culprit = find_rewrite(meaning, step.run, now, rewrites)
-            return step.name, names, culprit.number, rewrites, culprit.difference
+            kind = fuel.names[culprit.number - 1] if fuel.names else ""
+            return step.name, names, culprit.number, rewrites, culprit.difference, kind
         now = done
     return None
 

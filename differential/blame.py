@@ -41,7 +41,15 @@ def blamed_for(
     outside = _outside(results, trusted)
     shared = len(outside) > 1 and any(set(outside) <= group for group in verdict.groups)
     whom = f"what {' and '.join(outside)} share" if shared else ", ".join(outside)
-    return outside, f"{_differ(outside)} from {', '.join(sorted(trusted))}: suspect {whom}"
+    return outside, f"{_differ(outside)} from {', '.join(sorted(trusted))}: suspect {whom}{_why(trusted, exact)}"
+
+
+def _why(trusted: frozenset[str], exact: Exact) -> str:
+    """What decides, where neither votes nor double precision do."""
+    if ORACLE not in trusted:
+        return ""
+    than = "double precision blames nobody" if exact.says_more else "double precision says no more of these types"
+    return f" ({than}, so the evaluator decides)"
 
 
 def _outside(results: Mapping[str, Sequence[np.ndarray]], group: frozenset[str]) -> tuple[str, ...]:

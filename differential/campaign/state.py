@@ -20,7 +20,9 @@ SCHEMA = 1
 
 @dataclass
 class Known:
-    """A cause, how often it was met, and a blob of its smallest task. culprit: of the bisector; None: not asked yet."""
+    """A cause, how often it was met, and a blob of its smallest task. culprit: of the bisector; None: not asked yet.
+    root: the name of its root cause, empty if there is none; size: instructions of the small case.
+    """
 
     cause: Cause
     blob: str
@@ -28,6 +30,8 @@ class Known:
     flaky: bool = False
     count: int = 1
     culprit: str | None = None
+    root: str = ""
+    size: int = 0
 
 
 @dataclass
@@ -91,6 +95,8 @@ class State:
                     "sentence": known.sentence,
                     "blob": known.blob,
                     "culprit": known.culprit,
+                    "root": known.root,
+                    "size": known.size,
                 }
                 for known in self.causes
             ],
@@ -124,6 +130,8 @@ def read_state(folder: Path) -> State:
                 Known(
                     *(Cause.from_json(f), str(f["blob"]), str(f["sentence"]), bool(f["flaky"]), int(f["count"])),
                     culprit=f.get("culprit"),
+                    root=str(f.get("root", "")),
+                    size=int(f.get("size", 0)),
                 )
                 for f in found["findings"]
             ],

@@ -60,15 +60,18 @@ class Reducer:
         jobs: int = 1,
         seconds: float = 60.0,
         begin: Begin | None = None,
+        child: Child | None = None,
         on_step: Callable[[Progress], object] = lambda progress: None,
         limit_s: float = LIMIT,
     ):
-        """begin: as of Child. on_step: called when a case was tried. limit_s: for a stack on the case itself."""
+        """begin: as of Child. child: one that stays open, in place of new ones; then there is one job. on_step: called
+        when a case was tried. limit_s: for a stack on the case itself.
+        """
         self.finding, self.jobs, self.seconds, self.limit_s = finding, jobs, seconds, limit_s
         self.best = Small.of(finding.module, finding.inputs)
         self.progress = Progress(size=self.best.size)
         self.on_step = on_step
-        self._begin = begin
+        self._begin, self._given = begin, child
         self._children: SimpleQueue[Child] = SimpleQueue()
         self._seen: set[bytes] = set()
         self._start = self._until = 0.0
@@ -82,7 +85,7 @@ class Reducer:
         with ExitStack() as stack:
             pool = stack.enter_context(ThreadPoolExecutor(self.jobs))
             for _ in range(self.jobs):
-                self._children.put(stack.enter_context(Child(self._begin)))
+                self._children.put(self._given or stack.enter_context(Child(self._begin)))
             self.outcome = self._confirmed(self.best)
             self.flaky = self.outcome.flaky
             # The last confirmation takes no longer than this first one, and is a part of the time.

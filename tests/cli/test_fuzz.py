@@ -40,7 +40,7 @@ def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsy
     found = json.loads(capsys.readouterr().out)
     assert status == 1 and found["status"] == 1
     assert found.keys() - DOCUMENT == SCALARS | LISTS | {"options", "reached", "focus", "examples"}
-    one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob", "culprit"}
+    one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob", "culprit", "root", "size"}
     assert found["findings"][0].keys() == one
     assert [f["units"] for f in found["findings"]] == [["tanh f32"]]
     assert main(["diff", str(tmp_path / "f" / "findings" / found["findings"][0]["name"])]) == 0

@@ -75,6 +75,7 @@ def test_integers_have_no_double_precision_and_the_evaluator_is_right():
     found = judged(module, [-right], evaluator=right, legacy=wrong, mlir=wrong)
     assert found.blamed == ("legacy", "mlir")
     assert "suspect what legacy and mlir share" in found.sentence
+    assert "so the evaluator decides)" in found.sentence
 
 
 def test_what_the_float_rules_permit_is_no_difference():
