@@ -1,5 +1,5 @@
-"""`testbed toggles refresh`: new evidence for rows whose code has changed, several rows at once. Each is written when it
-is done, so that a run that is cut short loses no finished row.
+"""`testbed toggles refresh`: new evidence for rows whose code has changed, several rows at once. Each is written when
+it is done, so that a run that is cut short loses no finished row.
 """
 
 from __future__ import annotations
