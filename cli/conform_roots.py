@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..differential.report import CaseResult
 
 STACKS = ("optimized", "legacy", "mlir")
-"""Stacks whose failures have root causes here, beside the evaluator."""
+"""Stacks whose failures have root causes here, besides the evaluator."""
 
 
 def print_roots(

@@ -217,6 +217,20 @@ def stale(file: Path, limit: int | None, jobs: int) -> int:
 
 
 @command.command()
+@click.argument("names", metavar="[ROW]…", nargs=-1, type=ROW)
+@click.option("--tree", required=True, metavar="REV|DIR", help="A revision of git, or the folder of a checkout.")
+@click.option("--cases", type=click.IntRange(1), default=2000, show_default=True, help="Of each row.")
+@click.pass_obj
+def check(file: Path, names: tuple[str, ...], tree: str, cases: int) -> int:
+    """Judge the stacks of another checkout by this one's programs and oracle: the cases of each ROW, or of all. The
+    ledger stays as it is. Exit 1 if a row is refused.
+    """
+    from .toggles_tree import check_tree
+
+    return check_tree(file, tree, names, cases)
+
+
+@command.command()
 @click.pass_obj
 def flags(file: Path) -> int:
     """Print the value for --emitters that the ledger stands for. `--emitters ledger` is that of the package's own."""
