@@ -117,11 +117,10 @@ def emit_sorted_rows(e: Elemental, subject: Subject, plan: sort.RowPlan, steps: 
 
 def running_fits(view: View, subject: Subject) -> Answer:
     """In steps if they number neither the dimension of the run, nor that of a tile."""
-    found, shape = reduce_window.cumulative(subject.node), subject.node.output.shape
+    found = reduce_window.cumulative(subject.node)
     if found is None:
         return "windows are not those before them, and one element more"
-    fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
-    return Fits(found, not {found[0], fastest} & {*view.numbered})
+    return Fits(found, not {found[0], subject.node.output.fastest} & {*view.numbered})
 
 
 def emit_running(e: Elemental, subject: Subject, found: tuple[int, bool], steps: Steps | None) -> None:

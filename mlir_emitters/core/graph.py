@@ -44,6 +44,16 @@ class Buffer:
     def dims(self) -> tuple[int, ...]:
         return self.shape.dims
 
+    @property
+    def order(self) -> list[int]:
+        """The dimensions of several places (or of none), the slowest in memory first."""
+        return [d for d in reversed(self.shape.minor_to_major) if self.shape.dims[d] != 1]
+
+    @property
+    def fastest(self) -> int | None:
+        """The dimension whose places are neighbours in memory; None if all have one place."""
+        return self.order[-1] if self.order else None
+
 
 @dataclass(eq=False, slots=True)
 class Node:

@@ -74,7 +74,7 @@ def emit(e: Elemental, subject: Subject, blocks: ColumnBlocks, group: Group) -> 
 def column_blocks_of(nodes: Sequence[Node], shape: GroupShape) -> ColumnBlocks | str:
     """The blocks of reductions; why an order of their terms may matter, or a group has too little to share."""
     operand, reduced = nodes[0].inputs[0], reduced_dimensions(nodes[0])
-    order = [d for d in reversed(operand.shape.minor_to_major) if operand.dims[d] != 1]
+    order = operand.order
     rows = tuple(d for d in order if d in reduced)
     length, column = math.prod(operand.dims[d] for d in rows), order[-1]
     if operand.dims[column] < shape.across or length < MINIMUM_ITEM_ROWS * shape.down:

@@ -42,8 +42,7 @@ def tiling_of(node: Node, shape: GroupShape) -> Tiling | str:
     if count < MINIMUM_TERMS:
         return fewer(count, "terms", MINIMUM_TERMS)
     terms = ((labels.input_feature, labels.kernel_input_feature, geometry.inputs),)
-    order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
-    sites_are_wide = bool(order) and order[0] != labels.output_feature
+    sites_are_wide = node.output.fastest not in (None, labels.output_feature)
     across, down = (shape.across, shape.columns), (shape.down, shape.rows)
     places = tuple(node.output.dims[d] for d in _site_dimensions(node))
     left = side_of(lhs, places, (labels.input_feature,), 0, *(across if sites_are_wide else down))

@@ -92,8 +92,7 @@ class CrossingKernel:
         """What is read across the results, and the dimensions of a result along which its own run."""
         for source, places in leaves(result):
             known = tuple(place for place in places if place is not None)
-            fastest = next((d for d in source.shape.minor_to_major if source.dims[d] != 1), None)
-            if fastest is not None and len(known) == len(places) and places[fastest] == self.slow:
+            if source.order and len(known) == len(places) and places[source.order[-1]] == self.slow:
                 yield source, known
 
     def emit(self, write: Callable[[Indices], None]) -> None:

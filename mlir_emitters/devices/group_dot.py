@@ -96,8 +96,7 @@ def tiling_of(node: Node, shape: GroupShape) -> Tiling | str:
     lefts = [d for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_sum)]
     rights = [d for d in range(len(rhs.dims)) if d not in (*rhs_batch, *rhs_sum)]
     first, second = len(lhs_batch), len(lhs_batch) + len(lefts)
-    order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
-    left_is_wide = bool(order) and first <= order[0] < second
+    left_is_wide = node.output.fastest in range(first, second)
     across, down = (shape.across, shape.columns), (shape.down, shape.rows)
     left = side_of(lhs, tuple(lhs.dims[d] for d in lefts), lhs_sum, first, *(across if left_is_wide else down))
     right = side_of(rhs, tuple(rhs.dims[d] for d in rights), rhs_sum, second, *(down if left_is_wide else across))
@@ -134,8 +133,7 @@ def side_of(operand: Buffer, sizes: tuple[int, ...], summed: Sequence[int], firs
     each = 1
     while each < most and each * items < math.prod(sizes):
         each *= 2
-    fastest = next((d for d in operand.shape.minor_to_major if operand.dims[d] != 1), -1)
-    return Side(operand, sizes, first, items, each, fastest in summed)
+    return Side(operand, sizes, first, items, each, operand.fastest in summed)
 
 
 class TileKernel:

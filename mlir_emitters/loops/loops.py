@@ -89,7 +89,7 @@ def with_loops(
     loops: list[Loop] = []
     unroll = unroll_of(b.facts, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
-    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
+    order = [d for d in over.order if d not in inside]
     few = not order or (inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED)
     if steps is not None and len(inside) > 1 and few and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
@@ -140,7 +140,7 @@ def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     """
     if over.dtype.bytes <= 2:
         return Unroll.SHORT
-    own = _fastest(over)
+    own = over.fastest
     gathers = facts.vector_bits > UNMASKED and not over.dtype.is_complex
     return (
         Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
@@ -152,12 +152,12 @@ def crossing_dimension(group: Sequence[Buffer], least: int = MINIMUM_TILED_SIDE)
     than `least`.
     """
     result = group[0]
-    own = _fastest(result)
+    own = result.fastest
     if own is None or result.dims[own] < least:
         return None
     for buffer in group:
         for source, places in leaves(buffer):
-            fast = _fastest(source)
+            fast = source.fastest
             place = places[fast] if fast is not None else None
             if place is not None and place != own and result.dims[place] >= least and own in places:
                 return place, own
@@ -168,7 +168,7 @@ def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[
     """The arrays that are contiguous along the first of the two dimensions, and run along the other, too."""
     found = {leaf: None for buffer in group for leaf in leaves(buffer)}
     across = [(source, places) for source, places in found if set(crossing) <= set(places)]
-    return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
+    return [(s, p) for s, p in across if (fast := s.fastest) is not None and p[fast] == crossing[0]]
 
 
 def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
@@ -183,14 +183,9 @@ def copied_across(group: Sequence[Buffer]) -> bool:
     """Whether a source is read across the order of memory in loops of which LLVM would make many copies: it puts
     vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
     """
-    own = _fastest(group[0])
+    own = group[0].fastest
     copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED)
     return copies > MOST_COPIES and crossing_dimension(group, 2) is not None
-
-
-def _fastest(buffer: Buffer) -> int | None:
-    """The dimension that is contiguous in memory; dimensions of size 1 are ignored."""
-    return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
 
 
 def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
@@ -246,10 +241,9 @@ def tiled(
         return
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    for d in reversed(over.shape.minor_to_major):
-        if over.dims[d] != 1 and d not in crossing:
-            loops.append(b.open_loop(0, over.dims[d]))
-            index[d] = loops[-1].index
+    for d in (d for d in over.order if d not in crossing):
+        loops.append(b.open_loop(0, over.dims[d]))
+        index[d] = loops[-1].index
     starts: dict[int, Value] = {}
     for d in crossing:
         loops.append(b.open_loop(0, over.dims[d], BLOCK))
@@ -281,7 +275,7 @@ def _tiled_steps(
 ) -> None:
     (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
     index: list[Index] = [0] * len(dims)
-    others = [d for d in reversed(over.shape.minor_to_major) if dims[d] != 1 and d not in (*crossing, *inside)]
+    others = [d for d in over.order if d not in (*crossing, *inside)]
 
     def tile(top: Index, height: int) -> None:
         """All tiles of a row of them."""

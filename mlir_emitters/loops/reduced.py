@@ -21,11 +21,6 @@ def initials_of(node: Node) -> Sequence[Buffer]:
     return node.inputs[len(node.inputs) // 2 :]
 
 
-def by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
-    """Dimensions in the memory order of a buffer, slowest first."""
-    return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
-
-
 def full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:
     """The index of an element of the operands."""
     remaining = iter(kept)

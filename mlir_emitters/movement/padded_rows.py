@@ -107,14 +107,9 @@ def after(b: Builder, lower: Index, upper: Index, step: int) -> Index:
     return b.add(lower, b.mul(b.div(b.add(count, step - 1), step), step))
 
 
-def whole_dimensions(result: Buffer) -> list[int]:
-    """Those of several places, the slowest first."""
-    return [d for d in reversed(result.shape.minor_to_major) if result.dims[d] != 1]
-
-
 def are_whole_rows(result: Buffer, partition: Partition | None) -> bool:
     """Whether steps are whole rows, one after the other in memory."""
-    order = whole_dimensions(result)
+    order = result.order
     numbered = [d for d in (() if partition is None else partition.dimensions) if result.dims[d] != 1]
     return partition is None or (len(numbered) < len(order) and order[: len(numbered)] == numbered)
 
@@ -124,7 +119,7 @@ def padding_of(facts: Facts, result: Buffer) -> Padding | str:
     node = result.writer
     if node is None or node.opcode is not Op.PAD:
         return "it is no pad"
-    (source, filler), dtype, whole = node.inputs, result.dtype, whole_dimensions(result)
+    (source, filler), dtype, whole = node.inputs, result.dtype, result.order
     if result.shape.size < MINIMUM_ELEMENTS:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
     if source.writer is not None:

@@ -42,7 +42,7 @@ def why_not(facts: Facts, node: Node, result: Buffer) -> str | None:
     """None if a pad of elements that are few operations each has loops of its own over them: if they lie apart in
     memory, close enough for LLVM to interleave them, or are narrow beside others, in rows without branches otherwise.
     """
-    fast = _fastest(node.output)
+    fast = node.output.fastest
     if fast is None or node.inputs[0].dims[fast] < 2 or not node.inputs[0].shape.size:
         return "a row has no two elements of what is padded"
     here = node.attributes["padding"][fast]
@@ -59,7 +59,7 @@ def why_not(facts: Facts, node: Node, result: Buffer) -> str | None:
 
 def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
     """The same of elements that lie beside each other, with others before or behind them."""
-    fast = _fastest(result)
+    fast = result.fastest
     if fast is None or not (here.low > 0 or here.high > 0):
         return "elements lie beside each other, and rows are not padded"
     if facts.vector_bits > UNMASKED:
@@ -73,14 +73,10 @@ def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
     return None if isinstance(boxes_of([result]), str) else "regions are better"
 
 
-def _fastest(buffer: Buffer) -> int | None:
-    return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
-
-
 def fits(view: View, subject: Subject) -> Answer:
     """Of a root that has loops of its own (why_not)."""
-    node, fast = subject.node, _fastest(subject.first)
-    if fast is None or fast != _fastest(node.output):
+    node, fast = subject.node, subject.first.fastest
+    if fast is None or fast != node.output.fastest:
         return "the result is wanted in another order of memory"
     return Fits(fast, fast not in view.numbered or view.numbered[-1] == fast)
 

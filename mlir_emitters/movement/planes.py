@@ -86,7 +86,7 @@ def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> P
         return f"there are no vectors of {dtype.value}"
     if result.shape.size < MINIMUM_ELEMENTS:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
-    inner = [d for d in result.shape.minor_to_major if dims[d] != 1]
+    inner = result.order[::-1]
     channels, size = strides[inner[0]], 1
     while inner and strides[inner[0]] == channels * size:
         size *= dims[inner.pop(0)]

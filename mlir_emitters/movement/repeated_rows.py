@@ -18,7 +18,7 @@ from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, bounds
 from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
-from .padded_rows import after, are_whole_rows, whole_dimensions
+from .padded_rows import after, are_whole_rows
 
 PIECE_BYTES = 1 << 10  # bytes of a piece at least
 MAXIMUM_PIECE_BYTES = 1 << 14  # and at most: it stays in the nearest cache
@@ -77,7 +77,7 @@ class Repetition:
 
 def repetition_of(result: Buffer) -> Repetition | str:
     """The repetition of short rows that a result is; why it is none."""
-    order = whole_dimensions(result)
+    order = result.order
     if result.writer is None or not order:
         return "it has one element, or is in memory"
     if result.shape.bytes < MINIMUM_BYTES:

@@ -231,10 +231,9 @@ def _outer_loops(
         loop, found = open_steps(b, steps, [result.dims[d] for d in steps.dimensions])
         loops.append(loop)
         places.update(zip(steps.dimensions, found, strict=True))
-    for d in reversed(result.shape.minor_to_major):
-        if d not in inner and d not in places and result.dims[d] != 1:
-            loops.append(b.open_loop(0, result.dims[d], 1))
-            places[d] = loops[-1].index
+    for d in (d for d in result.order if d not in inner and d not in places):
+        loops.append(b.open_loop(0, result.dims[d], 1))
+        places[d] = loops[-1].index
     offsets: list[Index] = [0, 0]
     for d, place in places.items():
         for k, stride in enumerate((strides[d], result.strides[d])):

@@ -45,7 +45,7 @@ def emit(e: Elemental, subject: Subject, column: int, steps: Steps | None) -> No
 
 def _column(node: Node, result: Buffer) -> int | None:
     """The result dimension whose elements are adjacent in the result and in one operand."""
-    inner = next((d for d in result.shape.minor_to_major if result.dims[d] != 1), None)
+    inner = result.fastest
     if inner is None or result.dims[inner] < MINIMUM_COLUMNS:
         return None
     marked = operand_indices(node, tuple(int(d == inner) for d in range(len(result.dims))))

@@ -132,7 +132,7 @@ class RunningReduction:
 
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.results[0].dims
-        order = [d for d in reversed(self.results[0].shape.minor_to_major) if dims[d] != 1]
+        order = self.results[0].order
         column = order[-1] if order[-1] != self.along else None
         starts = _spread([self.e.value(x, ()) for x in self.node.inputs[len(self.results) :]])
         starts = [b.extend(v) for v in starts] if self.in_double else starts

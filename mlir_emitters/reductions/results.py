@@ -78,11 +78,8 @@ def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
 
 def has_columns(node: Node) -> bool:
     """Whether neighbours in the operand's memory belong to different results of several elements each."""
-    operand, reduced = node.inputs[0], reduced_dimensions(node)
-    if all(operand.dims[d] == 1 for d in reduced):
-        return False
-    innermost = next((d for d in operand.shape.minor_to_major if operand.dims[d] != 1), None)
-    return innermost is not None and innermost not in reduced
+    order, reduced = node.inputs[0].order, reduced_dimensions(node)
+    return any(d in reduced for d in order) and order[-1] not in reduced
 
 
 def same_columns(a: Node, b: Node) -> bool:
