@@ -137,6 +137,18 @@ class IndexArithmetic(Arithmetic):
             return a % b
         return 0 if b == 1 else self._index_op("arith.remui", a, b)
 
+    def least(self, a: Index, b: Index) -> Index:
+        """The smaller of two positions, which may be negative."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self.binary("minsi", self.materialize(a), self.materialize(b))
+
+    def greatest(self, a: Index, b: Index) -> Index:
+        """The larger of two positions, which may be negative."""
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self.binary("maxsi", self.materialize(a), self.materialize(b))
+
     # Scopes: values created inside a loop or a branch must not be reused outside
 
     def recall(self, key: Any) -> Any:

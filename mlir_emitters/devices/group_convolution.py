@@ -111,8 +111,8 @@ class ConvolutionKernel(TileKernel):
         b, site, labels = self.b, self._site(free), self.tiling.node.attributes["dim_labels"]
         index = [*geometry.factors(b, site, [0] * len(self.taps), term)[0]]
         for n, (slide, tap) in enumerate(zip(geometry.slides, self.taps, strict=True)):
-            place = b.binary("maxsi", b.materialize(_place(self, slide, site.spatial[n], tap)), 0)
-            place = b.binary("minsi", place, (slide.input - 1) * slide.gap)
+            place = b.greatest(_place(self, slide, site.spatial[n], tap), 0)
+            place = b.least(place, (slide.input - 1) * slide.gap)
             index[labels.input_spatial[n]] = b.div(place, slide.gap)
         return tuple(index)
 

@@ -260,7 +260,7 @@ def tiled(
 
 def _side(b: Builder, start: Index, size: int) -> Index:
     """The places of a tile that begins at `start`, along a dimension of this size."""
-    return BLOCK if size % BLOCK == 0 else b.binary("minsi", b.materialize(b.sub(size, start)), BLOCK)
+    return BLOCK if size % BLOCK == 0 else b.least(b.sub(size, start), BLOCK)
 
 
 def _tiled_steps(

@@ -115,7 +115,7 @@ def grouped(b: Builder, steps: Steps, sizes: Sequence[int], width: int) -> Itera
     extent = steps.partition.extent
     whole = extent - extent % width
     if whole:
-        upper = steps.end if whole == extent else b.binary("minsi", b.materialize(steps.end), whole)
+        upper = steps.end if whole == extent else b.least(steps.end, whole)
         with between(b, steps.begin, upper, width) as first:
             *outer, place = positions_of(b, first, sizes)
             yield outer, place, width
@@ -137,6 +137,6 @@ def neighbours(b: Builder, steps: Steps, sizes: Sequence[int]) -> Iterator[tuple
     upper = b.add(b.div(b.sub(steps.end, 1), last), 1)
     with between(b, b.div(steps.begin, last), upper, 1) as row:
         start = b.mul(row, last)
-        first = b.binary("maxsi", b.materialize(b.sub(steps.begin, start)), 0)
-        end = b.binary("minsi", b.materialize(b.sub(steps.end, start)), last)
+        first = b.greatest(b.sub(steps.begin, start), 0)
+        end = b.least(b.sub(steps.end, start), last)
         yield positions_of(b, row, sizes[:-1]), first, b.sub(end, first)

@@ -51,10 +51,7 @@ class Turned:
     def copy(self, index: Sequence[Index], top: Index, left: Index) -> None:
         """Fill the copies for a tile. index: positions along the other dimensions of the result."""
         b = self.e.b
-        starts = [
-            b.binary("minsi", b.materialize(start), self.dims[d] - BLOCK)
-            for d, start in zip(self.crossing, (top, left), strict=True)
-        ]
+        starts = [b.least(start, self.dims[d] - BLOCK) for d, start in zip(self.crossing, (top, left), strict=True)]
         self.shift = b.sub(top, starts[0]), b.sub(left, starts[1])
         places = list(index)
         places[self.crossing[0]], places[self.crossing[1]] = starts

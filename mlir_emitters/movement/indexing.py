@@ -69,7 +69,7 @@ def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> 
         if below is not None and below <= most + 1:
             starts[d] = value
         else:
-            starts[d] = b.binary("minsi", b.binary("maxsi", value, 0), most) if most else 0
+            starts[d] = b.least(b.greatest(value, 0), most) if most else 0
     pairs = zip(a.get("operand_batching_dims", ()), a.get("start_indices_batching_dims", ()), strict=True)
     for d, partner in pairs:
         starts[d] = batch[partner - (partner > a["index_vector_dim"])]
@@ -185,7 +185,7 @@ class ScatterLoops:
         with b.loop(0, size, BLOCK, unroll=Unroll.NONE) as block:
             count: Index = min(size, BLOCK)
             if size > BLOCK and size % BLOCK:
-                count = b.binary("minsi", b.materialize(b.sub(size, block.index)), BLOCK)
+                count = b.least(b.sub(size, block.index), BLOCK)
             spaces: list[list[tuple[Value, ir.Type]]] = []
             with b.loop(0, count) as first:
                 for buffer, place in self.reads(prepared, (*outer, b.add(block.index, first.index))):

@@ -61,8 +61,7 @@ class Padding:
         reach = max(first for first, _ in chosen) + loaded
         lower, upper = bounds(b, steps, self.rows)
         last = (self.rows * self.taken - reach) // self.taken + 1  # row behind those whose vectors are in the operand
-        stop: Index = b.sub(upper, group - 1)
-        stop = min(stop, last) if isinstance(stop, int) else b.binary("minsi", b.materialize(stop), last)
+        stop = b.least(b.sub(upper, group - 1), last)
         pointers = [e.pointers[x.argument] for x in (self.source, result)]
         with b.loop(lower, stop, group, unroll=Unroll.DONE) as loop:
             read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
@@ -102,8 +101,7 @@ def _lanes_of(b: Builder, first: Value, second: Value, choice: Sequence[int]) ->
 
 def after(b: Builder, lower: Index, upper: Index, step: int) -> Index:
     """The first number that a loop from `lower` to `upper` does not reach."""
-    count = b.sub(upper, lower)
-    count = max(count, 0) if isinstance(count, int) else b.binary("maxsi", b.materialize(count), 0)
+    count = b.greatest(b.sub(upper, lower), 0)
     return b.add(lower, b.mul(b.div(b.add(count, step - 1), step), step))
 
 

@@ -161,12 +161,12 @@ class _Row:
 
         def before(place: Index, most: int) -> Index:
             """The number of elements before a place, limited to `most`."""
-            return _least(b, b.div(_greatest(b, b.add(place, step - 1 - p.low), 0), step), most)
+            return b.least(b.div(b.greatest(b.add(place, step - 1 - p.low), 0), step), most)
 
         first = before(start, size)
-        last = _greatest(b, before(end, size), first)
-        whole = _greatest(b, before(b.add(end, 1 - step), size), first)  # with all of the gap behind them
-        self._fill(start, _least(b, self._place(first), end))
+        last = b.greatest(before(end, size), first)
+        whole = b.greatest(before(b.add(end, 1 - step), size), first)  # with all of the gap behind them
+        self._fill(start, b.least(self._place(first), end))
         if not (isinstance(first, int) and first == whole):
             with b.loop(first, whole, unroll=Unroll.SHORT if self.result.dtype.bytes <= 2 else Unroll.ANY) as loop:
                 self._element(taken, loop.index)
@@ -175,7 +175,7 @@ class _Row:
         if not (isinstance(last, int) and last == whole):
             with b.loop(whole, last) as loop:  # one at most
                 self._element(taken, loop.index)
-        self._fill(_least(b, b.add(self._place(whole), b.sub(last, whole)), end), end)
+        self._fill(b.least(b.add(self._place(whole), b.sub(last, whole)), end), end)
 
     def _place(self, number: Index) -> Index:
         p = self.padding[self.fast]
@@ -193,15 +193,3 @@ class _Row:
 
     def _store(self, place: Index, value: Scalar) -> None:
         self.e.store(self.result, (*self.index[: self.fast], place, *self.index[self.fast + 1 :]), value)
-
-
-def _least(b: Builder, x: Index, y: Index) -> Index:
-    if isinstance(x, int) and isinstance(y, int):
-        return min(x, y)
-    return b.binary("minsi", b.materialize(x), b.materialize(y))
-
-
-def _greatest(b: Builder, x: Index, y: Index) -> Index:
-    if isinstance(x, int) and isinstance(y, int):
-        return max(x, y)
-    return b.binary("maxsi", b.materialize(x), b.materialize(y))

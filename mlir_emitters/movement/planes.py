@@ -54,9 +54,9 @@ class Planes:
                 first = b.add(first, b.mul(places[d], stride))
                 plane = b.add(plane, b.mul(places[d], result.strides[d]))
             with b.loop(0, self.size, self.lanes, unroll=Unroll.NONE) as loop:
-                pixel = loop.index
+                pixel: Index = loop.index
                 if self.size % self.lanes:  # the last vector overlaps the one before it
-                    pixel = b.binary("minsi", pixel, self.size - self.lanes)
+                    pixel = b.least(pixel, self.size - self.lanes)
                 start = b.add(first, b.mul(pixel, self.channels))
                 read = [b.pointer(origin, b.add(start, n * self.lanes), element) for n in range(self.channels)]
                 rows = [b.load(place, vector, size) for place in read]

@@ -243,9 +243,9 @@ def _part(b: Builder, steps: Steps, bounds: tuple[int, int]) -> tuple[Index, Ind
     """(The first, the number) of the steps, which number one dimension, in a region; there may be none."""
 
     def make() -> tuple[Index, Index]:
-        first = b.binary("maxsi", steps.begin, bounds[0])
-        end = b.binary("minsi", steps.end, bounds[1])
-        return first, b.binary("maxsi", b.materialize(b.sub(end, first)), 0)
+        first = b.greatest(steps.begin, bounds[0])
+        end = b.least(steps.end, bounds[1])
+        return first, b.greatest(b.sub(end, first), 0)
 
     return b.once(("part", bounds), make)
 

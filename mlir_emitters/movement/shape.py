@@ -228,7 +228,7 @@ def clamped_starts(e: Elemental, indices: Sequence[Buffer], dims: Sequence[int],
         if buffer.dtype is DType.U64:
             wide = b.binary("minui", flatten(wide)[0], whole - size)
         else:
-            wide = b.binary("minsi", b.binary("maxsi", flatten(wide)[0], 0), whole - size)
+            wide = b.least(b.greatest(flatten(wide)[0], 0), whole - size)
         starts.append(wide)
     return starts
 

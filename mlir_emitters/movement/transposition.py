@@ -250,7 +250,7 @@ def _shifted_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | No
         loops.append(b.open_loop(0, size, side))
         at: Index = loops[-1].index
         if size % side:
-            at = b.binary("minsi", loops[-1].index, size - side)
+            at = b.least(at, size - side)
         for k, stride in enumerate((strides[d], result.strides[d])):
             offsets[k] = b.add(offsets[k], b.mul(at, stride))
     return loops, offsets[0], offsets[1]
@@ -271,14 +271,14 @@ def _block_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None
     sided = steps if steps is not None and steps.dimensions == (slow,) else None
     lower, upper = bounds(b, sided, dims[slow])
     if ends[0] < dims[slow]:
-        upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
+        upper = b.least(upper, ends[0])
     band = min(BAND_ROWS, ends[0])
     whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
     lines = block.line // block.width if blocks.streams else LINES
     piece = block.line * math.gcd(ends[1] // block.line, lines)
     open_loop(fast, 0, ends[1], piece)
-    height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
+    height: Index = band if whole else b.least(b.sub(upper, start), band)
     deep = _depth(result, block, blocks.streams)
     if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
         deep = block.height

@@ -182,7 +182,7 @@ class Tiles:
         with b.loop(lower, upper, size, unroll=Unroll.NONE) as loop:
             end = b.add(loop.index, size)
             if not (isinstance(lower, int) and isinstance(upper, int)) or (upper - lower) % size:
-                end = b.binary("minsi", b.materialize(end), b.materialize(upper))
+                end = b.least(end, upper)
             yield loop.index, end
             self._spill(places)
 

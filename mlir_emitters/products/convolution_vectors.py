@@ -229,7 +229,7 @@ class VectorTiles(Tiles):
             whole = b.compare_integers("slt", loop.index, b.materialize(tiles))
             first = b.materialize(self._first(loop.index, inner))
             if self.over:
-                back = b.binary("minsi", first, b.materialize(inner.stop - tile))
+                back = b.least(first, inner.stop - tile)
                 self.again = b.select(whole, b.materialize(b.sub(first, back)), b.materialize(0))
                 first = b.materialize(back)
             one = b.materialize(self._beside(b.sub(loop.index, tiles), inner))

@@ -36,10 +36,7 @@ class Loop:
 
 def turns(b: Builder, lower: Index, upper: Index, step: int) -> Index:
     """The iterations of a loop, which may have none."""
-    if isinstance(lower, int) and isinstance(upper, int):
-        return max(0, -(-(upper - lower) // step))
-    left = b.binary("maxsi", b.materialize(b.sub(upper, lower)), 0)
-    return b.div(b.add(left, step - 1), step)
+    return b.div(b.add(b.greatest(b.sub(upper, lower), 0), step - 1), step)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class _SlimProduct:
             self._multiply(first, b.sub(end, first))
         else:
             with b.loop(first, end, BAND_ROWS, unroll=Unroll.NONE) as band:
-                count = b.binary("minsi", b.materialize(b.sub(end, band.index)), BAND_ROWS)
+                count = b.least(b.sub(end, band.index), BAND_ROWS)
                 self._multiply(band.index, count)
                 if self.sums is not None:
                     self._finish(band.index, count)

@@ -233,7 +233,7 @@ class _Body:
         b, tile = self.b, self.tile
         assert tile.ahead is not None
         at, stride = self.ahead
-        row = b.binary("minsi", b.materialize(b.rem(k, TURNS // tile.parts)), tile.rows - 1)
+        row = b.least(b.rem(k, TURNS // tile.parts), tile.rows - 1)
         offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words * tile.parts))
         b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
 

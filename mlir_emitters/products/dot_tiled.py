@@ -147,7 +147,7 @@ class Matmul:
         whole = self.column.size - self.column.size % self.width
         if self.steps is not None and self.blocking.steps.columns:
             first, last = bounds(self.b, self.steps, self.column.size)
-            end = last if whole == self.column.size else self.b.binary("minsi", self.b.materialize(last), whole)
+            end = last if whole == self.column.size else self.b.least(last, whole)
             with self.b.loop(first, end, self.width) as loop:
                 visit(loop.index, self.width)
             if whole < self.column.size:
@@ -186,9 +186,7 @@ class Matmul:
             self._panels(lambda *panel: self._part(offsets, panel, block))
             return
         first, last = bounds(self.b, self.steps if self.blocking.steps.columns else None, self.column.size)
-        self._along(
-            offsets, block, first, last if last == whole else self.b.binary("minsi", self.b.materialize(last), whole)
-        )
+        self._along(offsets, block, first, self.b.least(last, whole))
         if whole < self.column.size:
             with self.b.loop(whole, last, self.column.size - whole):
                 self._part(offsets, (whole, self.column.size - whole), block)
@@ -201,7 +199,7 @@ class Matmul:
         operands.pack_left(part, 1)
         sums = b.pointer(self.sums_of_page, 0, self.element)
         with b.loop(start, end, PAGE_COLUMNS, unroll=Unroll.NONE) as page:
-            count = b.binary("minsi", b.materialize(b.sub(end, page.index)), PAGE_COLUMNS)
+            count = b.least(b.sub(end, page.index), PAGE_COLUMNS)
             whole = depth - depth % STREAM_ROWS
             for low, high, rows in ((0, whole, STREAM_ROWS), (whole, depth, depth - whole)):
                 if low == high:
@@ -250,7 +248,7 @@ class Matmul:
         with b.loop(0, whole, self.blocking.band, unroll=Unroll.NONE) as loop:
             end = b.add(loop.index, self.blocking.band)
             if whole % self.blocking.band:
-                end = b.binary("minsi", b.materialize(end), whole)
+                end = b.least(end, whole)
             self._band(block, loop.index, end)
         if whole < self.row.size:
             self._band(block, whole, self.row.size)

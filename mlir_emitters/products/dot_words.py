@@ -92,7 +92,7 @@ class Words:
             if self.depth % self.size:
                 over = b.sub(b.add(b.mul(place, self.size), n), self.depth - 1)
                 inside = b.compare_integers("sle", b.materialize(over), b.materialize(0))
-                back = b.binary("maxsi", b.materialize(over), b.materialize(0))
+                back = b.greatest(over, 0)
                 at = b.sub(at, b.mul(back, stride))
             raw = load_element(b, pointer, dtype, at)
             if self.wraps:

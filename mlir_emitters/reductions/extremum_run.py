@@ -72,7 +72,7 @@ class ExtremumRun:
         with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
             write(lane.index, openings)
         with b.loop(0, count, FEWEST, unroll=Unroll.NONE) as turn:
-            at = b.add(start, b.binary("minsi", turn.index, b.materialize(b.sub(count, FEWEST))))
+            at = b.add(start, b.least(turn.index, b.sub(count, FEWEST)))
             if self.fetches:
                 for k in range(0, FEWEST, LINE // bytes_):
                     b.prefetch(b.pointer(source, b.add(at, DISTANCE // bytes_ + k), element))

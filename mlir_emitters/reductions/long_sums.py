@@ -340,7 +340,7 @@ class Blocks:
                 with self.b.loop(0, full, group, given, Unroll.NONE) as block:
                     end = self.b.add(block.index, group)
                     if full % group:
-                        end = self.b.binary("minsi", self.b.materialize(end), full)
+                        end = self.b.least(end, full)
                     block.next = self.spill(run(block.index, end, block.carried))
                 given = block.values
             elif full:

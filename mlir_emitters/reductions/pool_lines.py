@@ -17,7 +17,6 @@ from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
 from ..loops.form import more
 from .reduce_window import Pool, lone_op, slides_of
-from .windows import maximum, minimum
 
 MAXIMUM_STRIDE = 4
 """Largest stride. With more lanes, splitting a line into them takes longer than it saves."""
@@ -71,9 +70,9 @@ class LinePool(Pool):
     def join_rows(self, line: Sequence[Value], begin: Index, length: int, start: Sequence[Value]) -> None:
         """Combine all rows under the windows into the line, which begins `low` before column `begin`."""
         b, low = self.b, self.slide.low
-        lower = maximum(b, begin, low)
-        upper = minimum(b, b.add(begin, length), low + self.slide.input)
-        ends = (minimum(b, b.sub(lower, begin), length), maximum(b, b.sub(upper, begin), 0))
+        lower = b.greatest(begin, low)
+        upper = b.least(b.add(begin, length), low + self.slide.input)
+        ends = (b.least(b.sub(lower, begin), length), b.greatest(b.sub(upper, begin), 0))
         for first, last in [(0, ends[0]), (ends[1], length)] if self.whole else [(0, length)]:
             with b.loop(first, last) as loop:
                 self.put(line, loop.index, self.neutral(start))

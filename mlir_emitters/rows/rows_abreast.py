@@ -212,7 +212,7 @@ class Columns:
         with b.loop(0, length, SQUARE, unroll=Unroll.DONE) as loop:
             first: Index = loop.index
             if length % SQUARE:
-                first = b.binary("minsi", loop.index, length - SQUARE)
+                first = b.least(first, length - SQUARE)
             yield (
                 first,
                 [

@@ -203,7 +203,7 @@ class RowSort(Runs):
         else:
             first, second = (home, away) if passes % 2 == 0 else (away, home)
             with b.loop(0, self.length, self.run, unroll=Unroll.NONE) as loop:
-                self.insert(self.source, first, loop.index, self.least(b.add(loop.index, self.run), self.length))
+                self.insert(self.source, first, loop.index, b.least(b.add(loop.index, self.run), self.length))
             if passes and b.by_element:
                 self.merge_in_pairs(first, second, passes)
             elif passes:
