@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ..core.builder import Index, Unroll
 from ..core.elements import raw_type
 from ..core.graph import Buffer
@@ -43,7 +41,7 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
         return False
     loops = [b.open_loop(0, axis.count, unroll=Unroll.NONE) for axis in axes[:-1]]
     counters: list[Index] = [loop.index for loop in loops]
-    element, vector = raw_type(b.types, result.dtype), ir.VectorType.get([lanes], raw_type(b.types, result.dtype))
+    element, vector = raw_type(b.types, result.dtype), b.vector(lanes, raw_type(b.types, result.dtype))
     places = [_place(e, source, read, counters), _place(e, result, index, counters)]
     for first, end, width, type in ((0, whole, lanes, vector), (whole, last.count, 1, element)):
         if first < end:

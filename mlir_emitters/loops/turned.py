@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.records import dataclass
 from ..core.builder import Index, Value
 from ..core.elements import raw_type
@@ -75,7 +73,7 @@ class Turned:
     def _turn(self, leaf: Buffer, runs: Places, tile: Value, places: Sequence[Index]) -> None:
         b, element = self.e.b, raw_type(self.e.b.types, leaf.dtype)
         lanes = lanes_of(b.vector_bits, leaf)
-        vector = ir.VectorType.get([lanes], element)
+        vector = b.vector(lanes, element)
         offset: Index = 0
         for run, stride in zip(runs, leaf.strides, strict=True):
             assert run is not None

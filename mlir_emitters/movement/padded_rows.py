@@ -5,15 +5,12 @@ array is loaded, and lanes of it or the padding value are chosen. LLVM scatters 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-from mlir import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ...planning.partition import Partition
-from ..core.builder import Builder, Index, Unroll, Value
+from ..core.builder import Builder, Index, Unroll
 from ..core.elements import flatten, parts, raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
@@ -52,8 +49,8 @@ class Padding:
         space = b.alloca(element, several, 64)
         for n, value in enumerate(flatten(e.value(self.filler, (), raw=True))):
             b.store(value, b.pointer(space, n, element), size)
-        filler = b.load(b.pointer(space, 0, element), ir.VectorType.get([several], element), size)
-        filler = _lanes_of(b, filler, filler, [n % several for n in range(lanes)])
+        filler = b.load(b.pointer(space, 0, element), b.vector(several, element), size)
+        filler = b.shuffled([n % several for n in range(lanes)], filler)
         group = lanes // math.gcd(self.made, lanes)
         chosen = [self._chosen(first, lanes) for first in range(0, group * self.made, lanes)]
         most = 1 + max(n for _, choice in chosen for n in choice if n < lanes)
@@ -66,11 +63,11 @@ class Padding:
         with b.loop(lower, stop, group, unroll=Unroll.DONE) as loop:
             read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
             for number, (first, choice) in enumerate(chosen):
-                vector = ir.VectorType.get([loaded], element)
+                vector = b.vector(loaded, element)
                 row = b.load(b.pointer(pointers[0], b.add(read, first), element), vector, size)
                 if loaded < lanes:
-                    row = _lanes_of(b, row, row, [n % loaded for n in range(lanes)])
-                value = _lanes_of(b, row, filler, choice)
+                    row = b.shuffled([n % loaded for n in range(lanes)], row)
+                value = b.shuffled(choice, row, filler)
                 b.store(value, b.pointer(pointers[1], b.add(write, number * lanes), element), size)
         rest = after(b, lower, stop, group)
         with b.loop(rest, upper, 1, unroll=Unroll.NONE) as loop:
@@ -91,12 +88,6 @@ class Padding:
         found = [row * self.taken + k - self.put if 0 <= k - self.put < self.taken else None for row, k in rows]
         first = min((n for n in found if n is not None), default=0)
         return first, [lanes + lane if n is None else n - first for lane, n in enumerate(found)]
-
-
-def _lanes_of(b: Builder, first: Value, second: Value, choice: Sequence[int]) -> Value:
-    type = ir.VectorType.get([len(choice)], ir.VectorType(first.type).element_type)
-    attributes = {"mask": ir.DenseI64ArrayAttr.get(list(choice))}
-    return b.op("vector.shuffle", first, second, type=type, attributes=attributes)
 
 
 def after(b: Builder, lower: Index, upper: Index, step: int) -> Index:

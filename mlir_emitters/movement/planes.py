@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Unroll, Value
@@ -43,7 +41,7 @@ class Planes:
 
     def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
         b, size, element = e.b, result.dtype.bytes, raw_type(e.b.types, result.dtype)
-        vector = ir.VectorType.get([self.lanes], element)
+        vector = b.vector(self.lanes, element)
         origin, target = (e.pointers[x.argument] for x in (self.source, result))
         order = [d for d, _ in self.around]
         inside = () if steps is None else steps.dimensions
@@ -73,8 +71,7 @@ class Planes:
             mask = [
                 lanes + place % lanes if place // lanes == k else old for place, old in zip(wanted, own, strict=True)
             ]
-            attributes = {"mask": ir.DenseI64ArrayAttr.get(mask)}
-            taken = b.op("vector.shuffle", taken, rows[k], type=taken.type, attributes=attributes)
+            taken = b.shuffled(mask, taken, rows[k])
         return taken
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import math
 
-from mlir import ir
-
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Index, Loop, Unroll, Value
@@ -48,7 +46,7 @@ class Repetition:
                 b.store(before, b.pointer(piece, loop.index, element), size)
         lower, upper = bounds(b, steps, self.rows)
         stop = b.sub(upper, self.piece - 1)
-        vector = ir.VectorType.get([LINE_BYTES // size], element)
+        vector = b.vector(LINE_BYTES // size, element)
         with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
             start = b.mul(rows.index, length)
             with b.loop(0, count, LINE_BYTES // size) as line:

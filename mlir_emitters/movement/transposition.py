@@ -303,7 +303,7 @@ def _depth(result: Buffer, block: Block, streams: bool) -> int:
 def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:
     """The block in the source: as many rows as it is wide in the result, `stride` elements apart."""
     b, element = e.b, raw_type(e.b.types, source.dtype)
-    row = ir.VectorType.get([block.height], element)
+    row = b.vector(block.height, element)
     places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(block.width)]
     return [b.load(place, row, source.dtype.bytes) for place in places]
 
@@ -313,15 +313,8 @@ def _stacked(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
     parts = [list(rows[first : first + lane]) for first in range(0, len(rows), lane)]
     while len(parts) > 1:
         joined = zip(parts[::2], parts[1::2], strict=True)
-        parts = [[_joined(b, low, high) for low, high in zip(*pair, strict=True)] for pair in joined]
+        parts = [[b.joined(both) for both in zip(*pair, strict=True)] for pair in joined]
     return parts[0]
-
-
-def _joined(b: Builder, low: Value, high: Value) -> Value:
-    old = ir.VectorType(low.type)
-    mask = ir.DenseI64ArrayAttr.get(list(range(2 * old.shape[0])))
-    type = ir.VectorType.get([2 * old.shape[0]], old.element_type)
-    return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
 
 
 def _store_rows(

@@ -219,11 +219,11 @@ class _Sums:
         self.rows: list[Index] = [0, *numbers[: function.features - 1]]
         self.numbers = numbers[function.features - 1 :]
         self.element = raw_type(b.types, function.wide)
-        self.vector = ir.VectorType.get([function.lanes], self.element)
+        self.vector = b.vector(function.lanes, self.element)
 
     def emit(self) -> None:
         b, function = self.b, self.function
-        zero = b.op("vector.broadcast", b.constant(0.0, self.element), type=self.vector)
+        zero = b.filled(0, self.vector)
         count = len(self.places) * len(self.rows)
         for n, total in enumerate(self._nest(0, self.input_at, self.kernel_at, [zero] * count)):
             place = b.pointer(self.sums, n, self.element)
@@ -254,7 +254,7 @@ class _Sums:
             return loop.values
         some = b.branch(b.compare_integers("ne", left, b.constant(0, b.types.i64)), [self.vector] * len(before))
         with some.side(0) as results:
-            mask = b.op("vector.create_mask", b.at(left), type=ir.VectorType.get([lanes], b.types.i1))
+            mask = b.op("vector.create_mask", b.at(left), type=b.vector(lanes, b.types.i1))
             results += self._products(b.add(place, whole), b.add(row, whole), loop.values, mask)
         with some.side(1) as results:
             results += loop.values
@@ -270,24 +270,15 @@ class _Sums:
 
     def _read(self, memory: Value, dtype: DType, place: Index, mask: Value | None) -> Value:
         b, stored = self.b, raw_type(self.b.types, dtype)
-        type, where = ir.VectorType.get([self.function.lanes], stored), b.pointer(memory, place, stored)
+        type, where = b.vector(self.function.lanes, stored), b.pointer(memory, place, stored)
         if mask is None:
             found = b.load(where, type, dtype.bytes)
         else:
-            zero = b.op("vector.broadcast", b.constant(0.0 if b.is_float(stored) else 0, stored), type=type)
-            found = b.load_masked(where, mask, zero, dtype.bytes)
+            found = b.load_masked(where, mask, b.filled(0, type), dtype.bytes)
         return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)
 
     def _added_up(self, vector: Value) -> Value:
         """The sum of the lanes: of the first half and the second, and so on."""
-        b, lanes = self.b, self.function.lanes
-        while lanes > 1:
-            lanes //= 2
-            type = ir.VectorType.get([lanes], self.element)
-            parts = [
-                b.op("vector.shuffle", vector, vector, type=type, attributes={"mask": ir.DenseI64ArrayAttr.get(half)})
-                for half in (range(lanes), range(lanes, 2 * lanes))
-            ]
-            vector = b.op("arith.addf", *parts)
-        at = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-        return b.op("vector.extract", vector, type=self.element, attributes=at)
+        while vector.type.shape[0] > 1:
+            vector = self.b.op("arith.addf", *self.b.halves(vector))
+        return self.b.lane(vector, 0)

@@ -205,13 +205,13 @@ class _Sums:
         self.input, self.kernel, self.sums, self.input_at, self.kernel_at, _, self.channels, self.apart = parameters[:8]
         self.loops = [parameters[8 + 3 * n : 11 + 3 * n] for n in range(function.loops)]
         self.lanes = function.lanes if positions > 1 else function.alone
-        self.vector = ir.VectorType.get([self.lanes], raw_type(b.types, function.wide))
+        self.vector = b.vector(self.lanes, raw_type(b.types, function.wide))
 
     def emit(self) -> None:
         b, wide = self.b, self.function.wide
         element = raw_type(b.types, wide)
         with b.loop(0, self.channels, self.lanes, unroll=Unroll.NONE) as run:
-            zero = b.op("vector.broadcast", b.constant(0.0, element), type=self.vector)
+            zero = b.filled(0, self.vector)
             first = b.add(self.input_at, run.index), b.add(self.kernel_at, run.index)
             for p, value in enumerate(self._over(0, *first, [zero] * self.positions)):
                 place = b.add(b.mul(self.channels, p), run.index)
@@ -252,5 +252,5 @@ class _Sums:
 
     def _read(self, memory: Value, dtype: DType, place: Index) -> Value:
         b, stored = self.b, raw_type(self.b.types, dtype)
-        found = b.load(b.pointer(memory, place, stored), ir.VectorType.get([self.lanes], stored), dtype.bytes)
+        found = b.load(b.pointer(memory, place, stored), b.vector(self.lanes, stored), dtype.bytes)
         return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)

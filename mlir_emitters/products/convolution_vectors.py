@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.records import replace
 from ..core.builder import Index, Pointer, Unroll, Value
@@ -328,7 +326,7 @@ class Sums:
 
     def zeros(self) -> list[Value]:
         b = self.b
-        zero = b.op("vector.broadcast", b.constant(0.0, self.tiles.element), type=self.kernel.vector)
+        zero = b.filled(0, self.kernel.vector)
         return [zero] * (self.count * self.kernel.vectors)
 
     def reach(self, n: int) -> tuple[Index, Index, int]:
@@ -419,7 +417,7 @@ class Kernel:
         self.pitch = tiles.pitch(width)
         self.lanes = self.pitch & -self.pitch
         self.vectors = self.pitch // self.lanes
-        self.vector = ir.VectorType.get([self.lanes], tiles.element)
+        self.vector = tiles.b.vector(self.lanes, tiles.element)
 
     @property
     def reads(self) -> DType:
@@ -468,7 +466,7 @@ class Kernel:
     def _load(self, offset: Index, v: int) -> Value:
         tiles, b, dtype = self.tiles, self.b, self.buffer.dtype
         stored = raw_type(b.types, dtype)
-        type = ir.VectorType.get([self.lanes], stored)
+        type = b.vector(self.lanes, stored)
         place = b.pointer(tiles.e.pointers[self.buffer.argument], offset, stored)
         left = self.width - v * self.lanes
         if left >= self.lanes:

@@ -106,13 +106,13 @@ class Window:
         starts: list[Index] = [0, *numbers[: positions - 1]]
         del numbers[: self.positions - 1]
         element, stored = raw_type(b.types, self.wide), raw_type(b.types, self.kernel)
-        vector, raw = ir.VectorType.get([self.lanes], element), ir.VectorType.get([self.lanes], stored)
+        vector, raw = b.vector(self.lanes, element), b.vector(self.lanes, stored)
         vectors = self.columns // self.lanes
 
         def weights(first: Index, v: int) -> Value:
             place = b.pointer(kernel, b.add(first, v * self.lanes), stored)
             if self.masked and v == vectors - 1:
-                mask_type = ir.VectorType.get([self.lanes], b.types.i1)
+                mask_type = self.b.vector(self.lanes, b.types.i1)
                 mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=mask_type)
                 zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
                 found = b.load_masked(place, mask, b.op("vector.broadcast", zero, type=raw), self.kernel.bytes)
@@ -160,8 +160,8 @@ class Window:
         def half(turn: int, at: Value, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
             """`before` plus the products of the element at `at`, or of the next one, at each place."""
             operation, number = (("arith.shli", 16), ("arith.andi", -1 << 16))[turn]
-            words = ir.VectorType.get([self.lanes], b.types.i32)
-            constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+            words = self.b.vector(self.lanes, b.types.i32)
+            constant = b.filled(number, words)
             row = b.add(first, b.mul(b.add(at, turn), numbers[-1]))
             read, found = [weights(row, v) for v in range(vectors)], list[Value]()
             for start in starts:
@@ -171,7 +171,7 @@ class Window:
                 found += [b.fma(factor, w, before[len(found) + v]) for v, w in enumerate(read)]
             return found
 
-        zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
+        zero = b.filled(0, vector)
         for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (positions * vectors))):
             place = b.pointer(sums, n * self.lanes, element)
             if self.adds:
@@ -181,5 +181,5 @@ class Window:
 
 def pair_at(b: Builder, memory: Value, place: Index) -> Value:
     """An element of 16 bits in the lower half of a word, the next one in the upper half."""
-    two = b.load(b.pointer(memory, place, b.types.i16), ir.VectorType.get([2], b.types.i16), 2)
-    return b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))
+    two = b.load(b.pointer(memory, place, b.types.i16), b.vector(2, b.types.i16), 2)
+    return b.op("vector.bitcast", two, type=b.vector(1, b.types.i32))

@@ -25,7 +25,7 @@ TILED = frozenset({DType.F32, DType.F64, DType.S32, DType.S64, DType.U32, DType.
 
 def _from_bf16(b: Builder, raw: Value, vector: ir.Type) -> Value:
     bits = ir.VectorType.get(raw.type.shape, b.types.i32)
-    sixteen = b.op("vector.broadcast", b.constant(16, b.types.i32), type=bits)
+    sixteen = b.filled(16, bits)
     return b.bitcast(b.op("arith.shli", b.op("arith.extui", raw, type=bits), sixteen), vector)
 
 

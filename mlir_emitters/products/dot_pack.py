@@ -77,7 +77,7 @@ class Pack:
             if self.parts > 1:
                 pair = b.load(
                     b.pointer(source, place(k, b.mul(n, self.parts)), raw),
-                    ir.VectorType.get([self.parts], raw),
+                    self.b.vector(self.parts, raw),
                     self.source.bytes,
                 )
                 at = target(k, b.mul(n, self.parts))
@@ -154,12 +154,12 @@ class Pack:
 
     def _joined(self, b: Builder, rows: Sequence[Pointer]) -> Value:
         """A vector of words, of as many rows of B."""
-        bits, words = WORD // self.words, ir.VectorType.get([self.lanes], b.types.i32)
-        raw = ir.VectorType.get([self.lanes], raw_type(b.types, self.source))
+        bits, words = WORD // self.words, b.vector(self.lanes, b.types.i32)
+        raw = b.vector(self.lanes, raw_type(b.types, self.source))
         extension = "arith.extui" if self.source.is_unsigned or self.source.is_float else "arith.extsi"
 
         def all_of(number: int) -> Value:
-            return b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+            return b.filled(number, words)
 
         total: Value | None = None
         for n, place in enumerate(rows):
@@ -169,13 +169,13 @@ class Pack:
             value = b.op("arith.shli", value, all_of(bits * n)) if n else value
             total = value if total is None else b.op("arith.ori", total, value)
         assert total is not None
-        return b.bitcast(total, ir.VectorType.get([self.lanes], b.types.f32)) if self.wide.is_float else total
+        return b.bitcast(total, self.b.vector(self.lanes, b.types.f32)) if self.wide.is_float else total
 
     def _vector(self, b: Builder, place: Pointer) -> Value:
         """A vector of B, converted, or as words."""
         raw, element = (raw_type(b.types, d) for d in (self.source, self.wide))
-        vector = ir.VectorType.get([self.lanes], element)
-        value = b.load(place, ir.VectorType.get([self.lanes * self.words], raw), self.source.bytes)
+        vector = b.vector(self.lanes, element)
+        value = b.load(place, b.vector(self.lanes * self.words, raw), self.source.bytes)
         if self.words > 1:
             return b.op("vector.bitcast", value, type=vector)
         return value if self.source is self.wide else IN_VECTORS[self.source](b, value, vector)

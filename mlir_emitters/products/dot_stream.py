@@ -58,13 +58,13 @@ class RowsOfB:
         memory, (left_at, right_at, out_at), numbers = parameters[:3], parameters[3:6], parameters[6:]
         along, row, columns, adds, *others = numbers
         raw, element = raw_type(b.types, self.right), raw_type(b.types, self.wide)
-        vector, narrow = (ir.VectorType.get([self.lanes], x) for x in (element, raw))
+        vector, narrow = (b.vector(self.lanes, x) for x in (element, raw))
         factors = []
         for k in range(self.rows):
             found = decode(b, self.left, load_element(b, memory[0], self.left, b.add(left_at, b.mul(along, k))))
             (factor,) = flatten(convert_to(b, self.left, self.wide, found))
             factors.append(b.op("vector.broadcast", factor, type=vector))
-        nothing = b.op("vector.broadcast", b.constant(-0.0 if self.wide.is_float else 0, element), type=vector)
+        nothing = b.filled(-0.0, vector)
         starts = [right_at, *(b.add(right_at, other) for other in others)]
         adding = b.compare_integers("ne", adds, b.constant(0, b.types.i64))
         with b.loop(0, columns, self.lanes, unroll=Unroll.NONE) as column:

@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mlir import ir
-
 from ...hlo.records import replace
 from ..core.builder import Index, Unroll, Value
 from ..core.elements import raw_type
@@ -215,8 +213,8 @@ class Matmul:
 
     def _add_page(self, out: Index, column: Index, count: Index, adds: bool | Value) -> None:
         """Add the sums of a page's columns to totals."""
-        b, vector = self.b, ir.VectorType.get([self.lanes], self.element)
-        nothing = b.op("vector.broadcast", b.constant(-0.0 if self.wide.is_float else 0, self.element), type=vector)
+        b, vector = self.b, self.b.vector(self.lanes, self.element)
+        nothing = b.filled(-0.0, vector)
         with b.loop(0, count, self.lanes, unroll=Unroll.NONE) as k:
             total = b.load(b.pointer(self.sums_of_page, k.index, self.element), vector, self.lanes * self.wide.bytes)
             if self.tile is None:

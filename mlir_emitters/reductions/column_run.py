@@ -7,8 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
@@ -142,7 +140,7 @@ def _combined(e: Elemental, run: Run, dtype: DType, word: str, at: Pointer) -> V
     size = run.width * _lanes(e.b.facts, dtype)
 
     def read(place: Index, lanes: int) -> Value:
-        return b.load(b.pointer(at, place, element), ir.VectorType.get([lanes], element), dtype.bytes)
+        return b.load(b.pointer(at, place, element), e.b.vector(lanes, element), dtype.bytes)
 
     done = run.count - run.count % size
     with b.loop(size, done, size, [read(0, size)]) as loop:
@@ -150,17 +148,9 @@ def _combined(e: Elemental, run: Run, dtype: DType, word: str, at: Pointer) -> V
     (found,) = loop.values
     while size > run.width:
         size //= 2
-        low, high = (_part(e, found, k, size) for k in (0, size))
-        found = b.op(word, low, high)
+        found = b.op(word, *b.halves(found))
         if run.count - done >= size:
             found, done = b.op(word, found, read(done, size)), done + size
     space = b.alloca(element, run.width, 64)
     b.store(found, b.pointer(space, 0, element), dtype.bytes)
     return space
-
-
-def _part(e: Elemental, value: Value, start: int, count: int) -> Value:
-    mask = {"mask": ir.DenseI64ArrayAttr.get(range(start, start + count))}
-    return e.b.op(
-        "vector.shuffle", value, value, type=ir.VectorType.get([count], value.type.element_type), attributes=mask
-    )

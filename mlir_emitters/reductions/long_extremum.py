@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mlir import ir
-
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Unroll, Value
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
@@ -33,7 +31,7 @@ def extremum_in_lanes(
     openings = [first, b.bitcast(first, b.types.i64 if bytes == 8 else b.types.i32)]
     spaces = [b.alloca(value.type, LANES, 64) for value in openings]
     for space, value in zip(spaces, openings, strict=True):
-        b.store(b.op("vector.broadcast", value, type=ir.VectorType.get([LANES], value.type)), space, 64)
+        b.store(b.op("vector.broadcast", value, type=b.vector(LANES, value.type)), space, 64)
 
     def read(lane: Index) -> list[Value]:
         slots = [b.pointer(space, lane, value.type) for space, value in zip(spaces, openings, strict=True)]

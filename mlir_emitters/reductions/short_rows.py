@@ -4,10 +4,6 @@ vectors of several such rows, element by element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from mlir import ir
-
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Pointer, Value
 from ..core.elements import raw_type
@@ -42,17 +38,11 @@ def sum_of_words(b: Builder, node: Node, first: Pointer, count: int, initial: Va
     while place < count:
         width = 1 << ((count - place).bit_length() - 1)
         at = b.pointer(first, place, element)
-        pieces.append(b.load(at, ir.VectorType.get([width], element), dtype.bytes))
+        pieces.append(b.load(at, b.vector(width, element), dtype.bytes))
         place += width
     total = pieces.pop(0)
     while (width := total.type.shape[0] // 2) > 0:
-        total = b.op("arith.addi", _lanes(b, total, range(width)), _lanes(b, total, range(width, 2 * width)))
+        total = b.op("arith.addi", *b.halves(total))
         if pieces and pieces[0].type.shape[0] == width:
             total = b.op("arith.addi", total, pieces.pop(0))
-    only = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-    return b.op("arith.addi", initial, b.op("vector.extract", total, type=element, attributes=only))
-
-
-def _lanes(b: Builder, value: Value, lanes: Sequence[int]) -> Value:
-    type = ir.VectorType.get([len(lanes)], value.type.element_type)
-    return b.op("vector.shuffle", value, value, type=type, attributes={"mask": ir.DenseI64ArrayAttr.get(lanes)})
+    return b.op("arith.addi", initial, b.lane(total, 0))

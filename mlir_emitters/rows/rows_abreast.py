@@ -176,28 +176,28 @@ class Columns:
     def take(self, rows: Value, length: int) -> None:
         """Read the rows of a block in memory."""
         b = self.b
-        part = ir.VectorType.get([SQUARE], raw_type(b.types, self.dtype))
+        part = b.vector(SQUARE, raw_type(b.types, self.dtype))
         for first, places in self._squares(rows, length):
-            vectors = [self._widened(_joined(b, [b.load(x, part, self.dtype.bytes) for x in some])) for some in places]
+            vectors = [self._widened(b.joined([b.load(x, part, self.dtype.bytes) for x in some])) for some in places]
             for k, column in enumerate(self._turned(vectors)):
                 b.store(column, self._column(first, k), 64)
 
     def give(self, rows: Value, length: int) -> None:
         """Write the rows of a block to memory."""
-        b, type = self.b, ir.VectorType.get([self.lanes], _held(self.b, self.dtype))
+        b, type = self.b, self.b.vector(self.lanes, _held(self.b, self.dtype))
         for first, places in self._squares(rows, length):
             columns = [b.load(self._column(first, k), type, 64) for k in range(SQUARE)]
             for whole, some in zip(self._turned(columns), places, strict=True):
                 if not self.is_wide:
-                    whole = b.op("arith.trunci", whole, type=ir.VectorType.get([self.lanes], b.types.i16))
+                    whole = b.op("arith.trunci", whole, type=b.vector(self.lanes, b.types.i16))
                 for k, place in enumerate(some):
-                    b.store(_shuffled(b, whole, whole, range(SQUARE * k, SQUARE * (k + 1))), place, self.dtype.bytes)
+                    b.store(b.shuffled(range(SQUARE * k, SQUARE * (k + 1)), whole), place, self.dtype.bytes)
 
     def _turned(self, vectors: Sequence[Value]) -> list[Value]:
         return unpacked(self.b, vectors, 1, SQUARE)
 
     def _widened(self, vector: Value) -> Value:
-        wide = ir.VectorType.get([self.lanes], self.b.types.i32)
+        wide = self.b.vector(self.lanes, self.b.types.i32)
         return vector if self.is_wide else self.b.op("arith.extui", vector, type=wide)
 
     def _column(self, first: Index, k: int) -> Value:
@@ -224,21 +224,6 @@ class Columns:
 
 def _held(b: Builder, dtype: DType) -> ir.Type:
     return b.types.f32 if dtype is DType.F32 else b.types.i32
-
-
-def _joined(b: Builder, vectors: Sequence[Value]) -> Value:
-    """One vector of several, by halves."""
-    if len(vectors) == 1:
-        return vectors[0]
-    half = len(vectors) // 2
-    low, high = _joined(b, vectors[:half]), _joined(b, vectors[half:])
-    return _shuffled(b, low, high, range(2 * ir.VectorType(low.type).shape[0]))
-
-
-def _shuffled(b: Builder, low: Value, high: Value, lanes: Sequence[int]) -> Value:
-    type = ir.VectorType.get([len(lanes)], ir.VectorType(low.type).element_type)
-    mask = ir.DenseI64ArrayAttr.get(list(lanes))
-    return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass, replace
@@ -220,7 +218,7 @@ class RowSort(Runs):
                 target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
             return
         raw = raw_type(b.types, dtype)
-        vector = ir.VectorType.get([MASK], raw)
+        vector = b.vector(MASK, raw)
 
         def move(position: Index) -> None:
             source = b.pointer(lane.base, lane.place(b, b.add(position, start)), raw)

@@ -315,7 +315,7 @@ class Abreast:
         x, y = first[0], second[0]
         if len(first) == 1:
             return [b.op("arith.minsi", x, y)], [b.op("arith.maxsi", x, y)]
-        flags = ir.VectorType.get([self.lanes], b.types.i1)
+        flags = b.vector(self.lanes, b.types.i1)
         turned = b.op("arith.cmpi", x, y, type=flags, attributes=b.types.compare_integer["sgt"])
         pairs = list(zip(first, second, strict=True))
         return [b.select(turned, q, p) for p, q in pairs], [b.select(turned, p, q) for p, q in pairs]
@@ -323,7 +323,7 @@ class Abreast:
     def fetch(self, position: Index) -> list[Value]:
         b = self.b
         return [
-            b.load(self.place(n, position), ir.VectorType.get([self.lanes], type), self.alignment(size))
+            b.load(self.place(n, position), b.vector(self.lanes, type), self.alignment(size))
             for n, (_, type, size) in enumerate(self.arrays)
         ]
 
