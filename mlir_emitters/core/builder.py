@@ -200,6 +200,14 @@ class Builder(Vectors):
         if loop.around is not None and self.loops + self.generics > loop.number:
             loop.around.attributes["loop_annotation"] = self.types.rolled["loop_annotation"]
 
+    def close_loops(self, loops: Sequence[Loop], following: Sequence[Value] = ()) -> list[Value]:
+        """Close a nest. following: what the innermost loop carries on; returns what the outermost one ends with."""
+        for loop in reversed(loops):
+            loop.next = following
+            self.close_loop(loop)
+            following = loop.values
+        return list(following)
+
     @contextmanager
     def loop(
         self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), unroll: Unroll = Unroll.ANY

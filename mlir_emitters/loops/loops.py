@@ -50,8 +50,7 @@ class Inner:
         return self.b.add(start, self.loops[-1].index)
 
     def close(self) -> None:
-        for loop in reversed(self.loops):
-            self.b.close_loop(loop)
+        self.b.close_loops(self.loops)
 
 
 class Axes(Inner):
@@ -118,8 +117,7 @@ def with_loops(
         body(tuple(index))
         b.scopes.pop()
         inner.close()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)
 
 
 def _count(over: Buffer, dimensions: Sequence[int]) -> int:
@@ -254,8 +252,7 @@ def tiled(
         index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), unroll)
     body(tuple(index))
     inner.close()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)
 
 
 def _side(b: Builder, start: Index, size: int) -> Index:
@@ -291,8 +288,7 @@ def _tiled_steps(
         index[fast] = inner.open(left, _side(b, left, dims[fast]), unroll)
         body(tuple(index))
         inner.close()
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     sizes = [dims[d] for d in inside]
     if slow in inside:

@@ -49,8 +49,7 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
                 here, there = (b.pointer(e.pointers[x.argument], b.add(at, loop.index), element) for x, at in places)
                 value = b.load(here, type, size)
                 b.store(value, there, LINE if width > 1 else size, width > 1)
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)
     return True
 
 

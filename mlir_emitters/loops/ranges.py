@@ -70,12 +70,15 @@ def outer_loops(
     dims: Sequence[int],
     order: Sequence[int],
     unroll: Unroll = Unroll.ANY,
+    of_steps: Unroll = Unroll.ANY,
 ) -> Iterator[dict[int, Index]]:
-    """Loops over dimensions in this order, those that the steps number (`inside`) first: dimension → position."""
+    """Loops over dimensions in this order, those that the steps number (`inside`) first: dimension → position.
+    unroll: of the loops but for that over steps.
+    """
     loops: list[Loop] = []
     places: dict[int, Index] = {}
     if steps is not None:
-        loop, found = open_steps(b, steps, [dims[d] for d in inside])
+        loop, found = open_steps(b, steps, [dims[d] for d in inside], of_steps)
         loops.append(loop)
         places.update(zip(inside, found, strict=True))
     for d in order:
@@ -87,8 +90,7 @@ def outer_loops(
     yield places
     if not loops:
         b.scopes.pop()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)
 
 
 def width_of(partition: Partition, last: int, most: int, multiple: int = 1, least: int = 8) -> int | None:

@@ -257,8 +257,7 @@ class ScatterLoops:
                 loops.append(self.b.open_loop(0, size, unroll=Unroll.ANY if n < len(sizes) - 1 else inner))
                 index[d] = loops[-1].index
         yield index
-        for loop in reversed(loops):
-            self.b.close_loop(loop)
+        self.b.close_loops(loops)
 
     def combine(self, batch: Indices, starts: dict[int, Index]) -> None:
         """Combine one window into the results."""

@@ -292,5 +292,4 @@ def _over_boxes(
         b.scopes.append({})
         body(tuple(at))
         b.scopes.pop()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)

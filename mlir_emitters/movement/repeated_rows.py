@@ -8,12 +8,12 @@ import math
 
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import Index, Loop, Unroll, Value
+from ..core.builder import Unroll, Value
 from ..core.elements import ROUNDED, flatten, parts, raw_type
 from ..core.graph import Buffer, reachable
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
-from ..loops.ranges import Steps, bounds
+from ..loops.ranges import Steps, bounds, outer_loops
 from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
 from .padded_rows import after, are_whole_rows
@@ -61,16 +61,11 @@ class Repetition:
     def _fill(self, e: Elemental, result: Buffer, piece: Value) -> None:
         """Compute a row at the beginning of the piece."""
         b, several, element = e.b, parts(result.dtype), raw_type(e.b.types, result.dtype)
-        index: list[Index] = [0] * len(result.dims)
-        loops: list[Loop] = []
-        for d in self.dimensions:
-            loops.append(b.open_loop(0, result.dims[d]))
-            index[d] = loops[-1].index
-        at = b.mul(e.offset(result, tuple(index)), several)
-        for n, value in enumerate(flatten(e.value(result, tuple(index), raw=True))):
-            b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        with outer_loops(b, None, (), result.dims, self.dimensions) as places:
+            index = tuple(places.get(d, 0) for d in range(len(result.dims)))
+            at = b.mul(e.offset(result, index), several)
+            for n, value in enumerate(flatten(e.value(result, index, raw=True))):
+                b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
 
 
 def repetition_of(result: Buffer) -> Repetition | str:

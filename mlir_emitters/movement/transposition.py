@@ -166,20 +166,21 @@ def _blocks_of(
 def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:
     """Transpose blocks through registers, and what they leave over element by element."""
     b, result, block, (slow, fast) = e.b, subject.first, blocks.block, blocks.sides
+    loops = _Loops(b, result, blocks, steps)
     if blocks.inside is not None:
-        loops, offset_from, offset_to = _row_loops(b, result, blocks, blocks.inside, steps)
+        loops.open_rows(blocks.inside)
     elif blocks.shifted:
-        loops, offset_from, offset_to = _shifted_loops(b, result, blocks, steps)
+        loops.open_shifted()
     else:
-        loops, offset_from, offset_to = _block_loops(b, result, blocks, steps)
+        loops.open_blocks(steps)
+    offset_from, offset_to = loops.offsets
     rows = _load_rows(e, blocks.source, offset_from, blocks.strides[fast], block)
     if result.dtype.bytes <= BY_LANES:
         turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
     else:
         turned = square_turned(b, rows, result.dtype.bytes)
     _store_rows(e, result, turned, offset_to, result.strides[slow], blocks.aligned, blocks.streams)
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops.loops)
     rest = [] if blocks.shifted else _rest(result.dims, blocks.sides, blocks.ends)
     over_boxes(b, result, rest, lambda index: emit_generic(e, [result], index, Unroll.SCALAR), steps)
 
@@ -204,92 +205,77 @@ def _follows_row(result: Buffer, crossing: tuple[int, int], block: Block, number
     return next((d for d in others if result.strides[d] == dims[fast]), None)
 
 
-def _row_loops(
-    b: Builder, result: Buffer, blocks: Blocks, inside: int, steps: Steps | None
-) -> tuple[list[Loop], Index, Index]:
-    """As `_block_loops`, of rows that are narrower than a line: those that complete it come next, before further blocks
-    along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
+class _Loops:
+    """Loops around a block. offsets: of the current one in source and result. Opened at first: those over the
+    dimensions other than the inner ones, among them the sides of a block; first those that steps number.
     """
-    sides, strides = blocks.sides, blocks.strides
-    loops, offsets = _outer_loops(b, result, strides, (*sides, inside), steps)
-    for d, step in ((sides[0], blocks.block.height), (inside, 1)):
-        loops.append(b.open_loop(0, result.dims[d], step))
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
-    return loops, offsets[0], offsets[1]
 
+    def __init__(self, b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None):
+        self.b, self.result, self.blocks, self.dims = b, result, blocks, result.dims
+        inner = blocks.sides if blocks.inside is None else (*blocks.sides, blocks.inside)
+        self.loops: list[Loop] = []
+        self.offsets: list[Index] = [0, 0]
+        places: dict[int, Index] = {}
+        if steps is not None and set(steps.dimensions).isdisjoint(inner):
+            loop, found = open_steps(b, steps, [self.dims[d] for d in steps.dimensions])
+            self.loops.append(loop)
+            places.update(zip(steps.dimensions, found, strict=True))
+        for d in (d for d in result.order if d not in inner and d not in places):
+            self.loops.append(b.open_loop(0, self.dims[d], 1))
+            places[d] = self.loops[-1].index
+        for d, place in places.items():
+            self._move(d, place)
 
-def _outer_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], inner: Sequence[int], steps: Steps | None
-) -> tuple[list[Loop], list[Index]]:
-    """Open loops over the dimensions other than the inner ones, among them the sides of a block; first those that steps
-    number. Also returns the offsets in source and result.
-    """
-    loops: list[Loop] = []
-    places: dict[int, Index] = {}
-    if steps is not None and set(steps.dimensions).isdisjoint(inner):
-        loop, found = open_steps(b, steps, [result.dims[d] for d in steps.dimensions])
-        loops.append(loop)
-        places.update(zip(steps.dimensions, found, strict=True))
-    for d in (d for d in result.order if d not in inner and d not in places):
-        loops.append(b.open_loop(0, result.dims[d], 1))
-        places[d] = loops[-1].index
-    offsets: list[Index] = [0, 0]
-    for d, place in places.items():
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(place, stride))
-    return loops, offsets
+    def _move(self, d: int, by: Index) -> None:
+        strides = self.blocks.strides[d], self.result.strides[d]
+        self.offsets = [self.b.add(at, self.b.mul(by, s)) for at, s in zip(self.offsets, strides, strict=True)]
 
+    def open(self, d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
+        """Open a loop along a dimension."""
+        self.loops.append(self.b.open_loop(lower, upper, step, unroll=unroll))
+        self._move(d, self.loops[-1].index)
+        return self.loops[-1].index
 
-def _shifted_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
-    """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
-    (slow, fast), block, strides = blocks.sides, blocks.block, blocks.strides
-    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
-    for d in (fast, slow):
-        size, side = result.dims[d], block.height if d == slow else block.width
-        loops.append(b.open_loop(0, size, side))
-        at: Index = loops[-1].index
-        if size % side:
-            at = b.least(at, size - side)
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(at, stride))
-    return loops, offsets[0], offsets[1]
+    def open_rows(self, inside: int) -> None:
+        """As `open_blocks`, of rows that are narrower than a line: those that complete it come next, before further
+        blocks along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
+        """
+        for d, step in ((self.blocks.sides[0], self.blocks.block.height), (inside, 1)):
+            self.open(d, 0, self.dims[d], step)
 
+    def open_shifted(self) -> None:
+        """As `open_blocks`, of blocks that cover all: the last ones lie further back, over those before them."""
+        (slow, fast), block = self.blocks.sides, self.blocks.block
+        for d, side in ((fast, block.width), (slow, block.height)):
+            size = self.dims[d]
+            self.loops.append(self.b.open_loop(0, size, side))
+            at = self.loops[-1].index
+            self._move(d, self.b.least(at, size - side) if size % side else at)
 
-def _block_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
-    """Open loops over all blocks. Also returns the offsets of the current one in source and result."""
-    (slow, fast), block, strides, ends = blocks.sides, blocks.block, blocks.strides, blocks.ends
-    dims = result.dims
-    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
-
-    def open_loop(d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
-        loops.append(b.open_loop(lower, upper, step, unroll=unroll))
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
-        return loops[-1].index
-
-    sided = steps if steps is not None and steps.dimensions == (slow,) else None
-    lower, upper = bounds(b, sided, dims[slow])
-    if ends[0] < dims[slow]:
-        upper = b.least(upper, ends[0])
-    band = min(BAND_ROWS, ends[0])
-    whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
-    start = open_loop(slow, lower, upper, band)
-    lines = block.line // block.width if blocks.streams else LINES
-    piece = block.line * math.gcd(ends[1] // block.line, lines)
-    open_loop(fast, 0, ends[1], piece)
-    height: Index = band if whole else b.least(b.sub(upper, start), band)
-    deep = _depth(result, block, blocks.streams)
-    if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
-        deep = block.height
-    open_loop(slow, 0, height, deep)
-    if deep > block.height:
-        open_loop(fast, 0, piece, block.line, Unroll.NONE)
-        open_loop(slow, 0, deep, block.height, Unroll.NONE)
-        piece = block.line
-    if piece > block.width:
-        open_loop(fast, 0, piece, block.width, Unroll.NONE)
-    return loops, offsets[0], offsets[1]
+    def open_blocks(self, steps: Steps | None) -> None:
+        """Open loops over all blocks."""
+        (slow, fast), block, ends, b = self.blocks.sides, self.blocks.block, self.blocks.ends, self.b
+        sided = steps if steps is not None and steps.dimensions == (slow,) else None
+        lower, upper = bounds(b, sided, self.dims[slow])
+        if ends[0] < self.dims[slow]:
+            upper = b.least(upper, ends[0])
+        band = min(BAND_ROWS, ends[0])
+        whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
+        start = self.open(slow, lower, upper, band)
+        lines = block.line // block.width if self.blocks.streams else LINES
+        piece = block.line * math.gcd(ends[1] // block.line, lines)
+        self.open(fast, 0, ends[1], piece)
+        height: Index = band if whole else b.least(b.sub(upper, start), band)
+        deep = _depth(self.result, block, self.blocks.streams)
+        if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
+            deep = block.height
+        self.open(slow, 0, height, deep)
+        if deep > block.height:
+            self.open(fast, 0, piece, block.line, Unroll.NONE)
+            self.open(slow, 0, deep, block.height, Unroll.NONE)
+            piece = block.line
+        if piece > block.width:
+            self.open(fast, 0, piece, block.width, Unroll.NONE)
 
 
 def _depth(result: Buffer, block: Block, streams: bool) -> int:

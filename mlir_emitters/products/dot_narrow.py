@@ -187,8 +187,7 @@ class _SlimProduct:
                 self._multiply(band.index, count)
                 if self.sums is not None:
                     self._finish(band.index, count)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def _parts(self, visit: Callable[[_Part], None]) -> None:
         """Loops over blocks of the depth."""

@@ -113,8 +113,7 @@ class Matmul:
             self._row_blocks(offsets)
         else:
             self._columns(offsets)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def _row_blocks(self, offsets: list[Index]) -> None:
         """Blocks of the steps' rows, each with panels of its own."""

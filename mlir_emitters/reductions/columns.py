@@ -11,13 +11,13 @@ from itertools import compress
 
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
-from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.fetch import LINE, fetch
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps, grouped, open_steps, width_of
+from ..loops.ranges import Steps, grouped, outer_loops, width_of
 from ..loops.reduced import initials_of, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..numerics import half
@@ -185,28 +185,20 @@ class ColumnReduction:
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.node.inputs[0].dims
         index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
-        loops: list[Loop] = []
         inside = [] if steps is None else dimensions_inside(self.node, steps.dimensions)
         if steps is not None and self.column in inside:
             self._emit_steps(steps, inside, index)
             return
-        if steps is not None:
-            around, places = open_steps(b, steps, [dims[d] for d in inside], self.form.around)
-            loops.append(around)
-            index |= zip(inside, places, strict=True)
-        for d in (d for d in self.form.outer if d not in inside):
-            loops.append(b.open_loop(0, dims[d], unroll=self.form.around))
-            index[d] = loops[-1].index
-        whole = self.width - self.width % self.block
-        if whole == self.block:
-            self._block(index, 0, self.block)
-        else:
-            with b.loop(0, whole, self.block) as loop:
-                self._block(index, loop.index, self.block)
-        if whole < self.width:
-            self._block(index, whole, self.width - whole)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        whole, around = self.width - self.width % self.block, self.form.around
+        with outer_loops(b, steps, inside, dims, self.form.outer, around, around) as places:
+            index |= places
+            if whole == self.block:
+                self._block(index, 0, self.block)
+            else:
+                with b.loop(0, whole, self.block) as loop:
+                    self._block(index, loop.index, self.block)
+            if whole < self.width:
+                self._block(index, whole, self.width - whole)
 
     def _emit_steps(self, steps: Steps, inside: Sequence[int], index: dict[int, Index]) -> None:
         """The steps number the columns, after some of the outer dimensions."""
@@ -215,13 +207,8 @@ class ColumnReduction:
         assert width is not None
         for places, start, size in grouped(b, steps, [dims[d] for d in inside], width):
             index |= zip(inside, places, strict=False)
-            loops = []
-            for d in (d for d in self.form.outer if d not in inside):
-                loops.append(b.open_loop(0, dims[d]))
-                index[d] = loops[-1].index
-            self._block(index, start, size)
-            for loop in reversed(loops):
-                b.close_loop(loop)
+            with outer_loops(b, None, (), dims, [d for d in self.form.outer if d not in inside]) as found:
+                self._block(index | found, start, size)
 
     def _block(self, index: dict[int, Index], start: Index, size: int) -> None:
         b = self.b

@@ -84,8 +84,7 @@ class LinePool(Pool):
         if not self.whole:
             element = self.joined(self.get(line, at, start), element)
         self.put(line, at, element)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def neutral(self, start: Sequence[Value]) -> Sequence[Value]:
         """What changes nothing: the initial value, if it may be met again; or −0.0, or the integer 0."""

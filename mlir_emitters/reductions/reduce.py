@@ -105,10 +105,7 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         for operand in operands_of(node):
             elements.append((yield operand, place, False))
         results = running.advance(carried, elements)
-        for loop in reversed(loops):
-            loop.next = results
-            b.close_loop(loop)
-            results = loop.values
+        results = b.close_loops(loops, results)
         values = running.close(results)
     else:
         values = _EMIT[way.kind](e, way, index, _spread(accumulators))

@@ -50,10 +50,7 @@ def reduce_window_value(e: Elemental, node: Node, number: int, index: Indices, r
         for source in node.inputs[:count]:
             elements.append((yield source, tuple(place), False))
         results = _spread(combine(e, node, _gathered(carried, node.outputs), elements))
-        for loop in reversed(loops):
-            loop.next = results
-            b.close_loop(loop)
-            results = loop.values
+        results = b.close_loops(loops, results)
         totals = _gathered(results, node.outputs)
     for k, value in enumerate(totals):
         b.remember((node.outputs[k], index, False), value)
@@ -302,8 +299,7 @@ class Pool:
         spot[self.column] = slide.element(b, loops[-1].index, tap)
         at = b.sub(loops[-1].index, begin)
         self.put(slots, at, self.joined(self.get(slots, at, start), self.element(spot)))
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
         with b.loop(0, width, unroll=unroll) as loop:
             self.write(b.add(begin, loop.index), self.get(slots, loop.index, start))
 

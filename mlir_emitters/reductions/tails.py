@@ -89,8 +89,4 @@ def reduce_tails(
         found = list(lane.values)
     if loops:
         found = merge(carried, found)
-    for loop in reversed(loops):
-        loop.next = found
-        b.close_loop(loop)
-        found = list(loop.values)
-    return found
+    return b.close_loops(loops, found)

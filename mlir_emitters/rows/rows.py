@@ -69,8 +69,7 @@ class RowKernel(Elemental):
         for step in self.plan.walks:
             self._walk(step)
         self.write_numbers()
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def _open_steps(self, steps: Steps) -> list[Loop]:
         """A loop over the steps and one for each dimension of rows that lies in one step whole, or one over neighbours
@@ -135,10 +134,7 @@ class RowKernel(Elemental):
                 loops.append(b.open_loop(0, size, 1, carried, unroll=unroll))
                 carried = loops[-1].carried
             _, results = visit([loop.index for loop in loops], carried)
-            for loop in reversed(loops):
-                loop.next = results
-                b.close_loop(loop)
-                results = loop.values
+            results = b.close_loops(loops, results)
         remaining = iter(results)
         for each in running:
             self.bind(each.node, each.close(list(islice(remaining, each.count))))
