@@ -14,6 +14,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
+from .core.access import AccessMap
 from .core.facts import Code
 from .core.graph import Buffer, Node, origin, reachable
 from .forms import FORMS, GROUPS, NESTS, PRODUCTS, ROOT_FORMS, ROWS
@@ -82,7 +83,8 @@ def choose_for_group(view: View) -> Part | None:
     rows = rows_of(view.results, single=True)
     groups = alike(view.results) if isinstance(rows, str) else []
     products = products_of(groups[0]) if len(groups) == 1 else []
-    subject = Subject(view.results, products=tuple(products), rows=rows)
+    reads = AccessMap.of(groups[0] if len(groups) == 1 else ())
+    subject = Subject(view.results, products=tuple(products), rows=rows, reads=reads)
     return _Asked(view).part(GROUPS, subject) if len(groups) == 1 or isinstance(rows, RowGraph) else None
 
 
@@ -136,7 +138,7 @@ def _parts_of(view: View, asked: _Asked) -> list[Part]:
             parts.append(part)
         for result in () if part is not None else results:
             nests.setdefault((result.dims, result.strides), []).append(result)
-    return parts + [asked.nest(Subject(tuple(group))) for group in nests.values()]
+    return parts + [asked.nest(Subject(tuple(group), reads=AccessMap.of(group))) for group in nests.values()]
 
 
 def _products(view: View, asked: _Asked) -> Iterable[Part]:

@@ -8,13 +8,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from ...hlo.opclasses import EXPENSIVE
-from ...hlo.opcodes import Op
 from ...planning.partition import Partition
+from ..core.access import AccessMap
 from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..core.index_arithmetic import Axis
-from ..numerics.elementwise import EMIT
 from .ranges import Steps, grouped, neighbours, open_steps, width_of
 
 BLOCK = 16
@@ -26,10 +25,6 @@ UNMASKED = 256  # bits of vectors of processors without masks
 INTERLEAVED = range(9)  # elements of a step whose rows LLVM interleaves as it vectorises the loop over steps
 MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
 MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
-
-Places = tuple[int | None, ...]
-"""For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
-
 
 Before = Callable[[Sequence[Index], Index, Index], None]
 
@@ -145,30 +140,6 @@ def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     )
 
 
-def crossing_dimension(group: Sequence[Buffer], least: int = MINIMUM_TILED_SIDE) -> tuple[int, int] | None:
-    """(result dimension along which a source is contiguous, the result's own), if they differ and neither is shorter
-    than `least`.
-    """
-    result = group[0]
-    own = result.fastest
-    if own is None or result.dims[own] < least:
-        return None
-    for buffer in group:
-        for source, places in leaves(buffer):
-            fast = source.fastest
-            place = places[fast] if fast is not None else None
-            if place is not None and place != own and result.dims[place] >= least and own in places:
-                return place, own
-    return None
-
-
-def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[tuple[Buffer, Places]]:
-    """The arrays that are contiguous along the first of the two dimensions, and run along the other, too."""
-    found = {leaf: None for buffer in group for leaf in leaves(buffer)}
-    across = [(source, places) for source, places in found if set(crossing) <= set(places)]
-    return [(s, p) for s, p in across if (fast := s.fastest) is not None and p[fast] == crossing[0]]
-
-
 def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
     """Whether all that narrow results are made of are a few plain operations, and there are no masks."""
     if facts.vector_bits > UNMASKED or group[0].dtype.bytes > 2:
@@ -177,37 +148,13 @@ def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
     return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
 
-def copied_across(group: Sequence[Buffer]) -> bool:
+def copied_across(reads: AccessMap) -> bool:
     """Whether a source is read across the order of memory in loops of which LLVM would make many copies: it puts
     vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
     """
-    own = group[0].fastest
-    copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED)
-    return copies > MOST_COPIES and crossing_dimension(group, 2) is not None
-
-
-def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
-    """The arrays in memory that a result reads, and how the result's dimensions run along theirs."""
-    found, seen = [], set()
-    stack: list[tuple[Buffer, Places]] = [(result, tuple(range(len(result.dims))))]
-    while stack:
-        buffer, places = stack.pop()
-        if (buffer, places) in seen:
-            continue
-        seen.add((buffer, places))
-        node = buffer.writer
-        if node is None:
-            found.append((buffer, places))
-        elif node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
-            stack += [(x, places) for x in node.inputs if x.dims]
-        elif node.opcode is Op.TRANSPOSE:
-            moved: list[int | None] = [None] * len(places)
-            for place, d in zip(places, node.attributes["dimensions"], strict=True):
-                moved[d] = place
-            stack.append((node.inputs[0], tuple(moved)))
-        elif node.opcode is Op.BROADCAST:
-            stack.append((node.inputs[0], tuple(places[d] for d in node.attributes.get("dimensions", ()))))
-    return found
+    first = reads.results[0]
+    copies = math.prod(n for d, n in enumerate(first.dims) if d != first.fastest and n < UNROLLED)
+    return copies > MOST_COPIES and reads.crossing(2) is not None
 
 
 def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition | None) -> bool:

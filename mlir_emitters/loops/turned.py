@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...hlo.records import dataclass
+from ..core.access import Access, AccessMap
 from ..core.builder import Index, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
@@ -14,7 +15,7 @@ from ..core.graph import Buffer
 from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
 from .fetch import LINE
-from .loops import BLOCK, Places, crossing_leaves, leaves
+from .loops import BLOCK
 from .squares import square_turned
 
 WIDE = (4, 8)
@@ -42,7 +43,7 @@ class Turned:
     e: Elemental
     dims: Sequence[int]
     crossing: tuple[int, int]
-    tiles: dict[tuple[Buffer, Places], Value]
+    tiles: dict[Access, Value]
     ahead: Sequence[Buffer]
     shift: tuple[Index, Index] = (0, 0)
 
@@ -53,8 +54,8 @@ class Turned:
         self.shift = b.sub(top, starts[0]), b.sub(left, starts[1])
         places = list(index)
         places[self.crossing[0]], places[self.crossing[1]] = starts
-        for (leaf, runs), tile in self.tiles.items():
-            self._turn(leaf, runs, tile, places)
+        for access, tile in self.tiles.items():
+            self._turn(access, tile, places)
         for buffer in self.ahead:
             self._fetch(buffer, places)
 
@@ -70,8 +71,9 @@ class Turned:
                 place = b.pointer(self.e.pointers[buffer.argument], b.add(start, k), element)
                 b.prefetch(place, writes=buffer.writer is not None)
 
-    def _turn(self, leaf: Buffer, runs: Places, tile: Value, places: Sequence[Index]) -> None:
-        b, element = self.e.b, raw_type(self.e.b.types, leaf.dtype)
+    def _turn(self, access: Access, tile: Value, places: Sequence[Index]) -> None:
+        b, leaf, runs = self.e.b, access.buffer, access.places
+        element = raw_type(b.types, leaf.dtype)
         lanes = lanes_of(b.vector_bits, leaf)
         vector = b.vector(lanes, element)
         offset: Index = 0
@@ -96,7 +98,8 @@ class Turned:
         """(The elements in a copy from the tile's first on, the axes that they lie along); None if what is read at `at`
         of a buffer, for a result at `index`, is in no copy.
         """
-        for (leaf, runs), tile in self.tiles.items():
+        for access, tile in self.tiles.items():
+            leaf, runs = access.buffer, access.places
             if leaf == buffer and tuple(at) == tuple(index[run] for run in runs if run is not None):
                 b, axes = self.e.b, [i for i in at if isinstance(i, Axis)]
                 strides = [BLOCK if run == self.crossing[0] else 1 for run in runs if run in self.crossing]
@@ -115,39 +118,35 @@ def lanes_of(vector_bits: int, leaf: Buffer) -> int:
 class Leaves:
     """What tiles copy: arrays, and how the result's dimensions run along theirs. ahead: as of Turned."""
 
-    turned: tuple[tuple[Buffer, Places], ...]
+    turned: tuple[Access, ...]
     ahead: tuple[Buffer, ...]
 
 
-def turned_leaves(facts: Facts, group: Sequence[Buffer], crossing: tuple[int, int]) -> Leaves | None:
+def turned_leaves(facts: Facts, reads: AccessMap, crossing: tuple[int, int]) -> Leaves | None:
     """What the tiles of results read across the order of memory; None if there is nothing, or it is copied element by
     element.
     """
-    written = {result.argument for result in group}
+    written = {result.argument for result in reads.results}
     found = [
-        (leaf, runs)
-        for leaf, runs in crossing_leaves(group, crossing)
+        access
+        for access in reads.across(crossing)
+        for leaf in [access.buffer]
         if not leaf.dtype.is_complex
         and leaf.dtype.bytes in WIDE
         and leaf.argument not in written
         and lanes_of(facts.vector_bits, leaf) >= LEAST_LANES
-        and None not in runs
     ]
-    return Leaves(tuple(found), tuple(_ahead(group))) if found else None
+    # Large arrays that lie as the results do: these, and what they read.
+    alike = dict.fromkeys(reads.alike) | dict.fromkeys(reads.results)
+    ahead = [x for x in alike if x.shape.bytes >= FETCHED and not x.dtype.is_complex]
+    return Leaves(tuple(found), tuple(ahead)) if found else None
 
 
 def copies_of(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int], leaves: Leaves) -> Turned:
     """Memory for the copies of a tile."""
     b, tiles = e.b, {}
-    for leaf, runs in leaves.turned:
+    for access in leaves.turned:
+        leaf = access.buffer
         element, lanes = raw_type(b.types, leaf.dtype), lanes_of(b.vector_bits, leaf)
-        tiles[leaf, runs] = b.alloca(element, BLOCK * BLOCK, lanes * leaf.dtype.bytes)
+        tiles[access] = b.alloca(element, BLOCK * BLOCK, lanes * leaf.dtype.bytes)
     return Turned(e, group[0].dims, crossing, tiles, leaves.ahead)
-
-
-def _ahead(group: Sequence[Buffer]) -> list[Buffer]:
-    """The large arrays that lie as the results do: these, and what they read."""
-    own = tuple(range(len(group[0].dims)))
-    read = {leaf: None for result in group for leaf, runs in leaves(result) if runs == own and leaf.argument >= 0}
-    alike = [x for x in (*read, *group) if x.strides == group[0].strides and x.dims == group[0].dims]
-    return [x for x in alike if x.shape.bytes >= FETCHED and not x.dtype.is_complex]

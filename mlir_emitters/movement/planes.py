@@ -8,16 +8,15 @@ from collections.abc import Sequence
 
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
+from ..core.access import Access
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer
-from ..loops.loops import Places
 from ..loops.ranges import Steps, outer_loops
 from ..loops.view import Subject, View
-from .transposition import pure_transposition
 
 MAXIMUM_CHANNELS = 4
 MINIMUM_ELEMENTS = 1 << 12  # elements of an array
@@ -75,10 +74,9 @@ class Planes:
         return taken
 
 
-def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> Planes | str:
-    """places: the result's dimensions that those of the source are. Else why it is another transposition."""
-    dtype, dims = result.dtype, result.dims
-    strides = {d: stride for d, stride in zip(places, source.strides, strict=True) if d is not None}
+def planes_of(facts: Facts, result: Buffer, source: Access) -> Planes | str:
+    """The planes of a result that is a transposition of an array; why it is another one."""
+    dtype, dims, strides = result.dtype, result.dims, source.strides(len(result.dims))
     if dtype is DType.PRED or dtype.is_complex or dtype.bits < 8:
         return f"there are no vectors of {dtype.value}"
     if result.shape.size < MINIMUM_ELEMENTS:
@@ -99,14 +97,14 @@ def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> P
     if size < 2 * lanes:
         return fewer(size, "pixels", 2 * lanes)
     around = tuple((d, strides[d]) for d in reversed(inner) if d != found[0])
-    return Planes(source, around, channels, size, result.strides[found[0]], lanes)
+    return Planes(source.buffer, around, channels, size, result.strides[found[0]], lanes)
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    bare = pure_transposition(subject.results)
-    if bare is None:
+    source = subject.reads.transposed
+    if source is None:
         return "it is no transposition of one array"
-    planes = planes_of(view.facts, subject.first, *bare)
+    planes = planes_of(view.facts, subject.first, source)
     if isinstance(planes, str):
         return planes
     around = [d for d, _ in planes.around]

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
+from ..core.access import AccessMap
 from ..core.builder import Unroll, Value
 from ..core.elements import ROUNDED, flatten, parts, raw_type
 from ..core.graph import Buffer, reachable
@@ -68,14 +68,14 @@ class Repetition:
                 b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
 
 
-def repetition_of(result: Buffer) -> Repetition | str:
+def repetition_of(reads: AccessMap) -> Repetition | str:
     """The repetition of short rows that a result is; why it is none."""
+    result, differs = reads.results[0], reads.varying
     order = result.order
     if result.writer is None or not order:
         return "it has one element, or is in memory"
     if result.shape.bytes < MINIMUM_BYTES:
         return fewer(result.shape.bytes, "bytes", MINIMUM_BYTES)
-    differs = _differs(result)
     if not differs or order[0] in differs:
         return "no row comes again along the slowest dimension" if differs else "all elements are equal"
     inside = order[min(order.index(d) for d in differs) :]
@@ -94,40 +94,9 @@ def repetition_of(result: Buffer) -> Repetition | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    found = repetition_of(subject.first)
+    found = repetition_of(subject.reads)
     return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
 
 
 def emit(e: Elemental, subject: Subject, repetition: Repetition, steps: Steps | None) -> None:
     repetition.emit(e, subject.first, steps)
-
-
-def _differs(result: Buffer) -> set[int]:
-    """The dimensions of a result along which its elements may differ."""
-    found: set[int] = set()
-    stack = [(result, tuple(range(len(result.dims))))]
-    seen = set(stack)
-    while stack:
-        buffer, roles = stack.pop()
-        node = buffer.writer
-        following: list[tuple[Buffer, tuple[int, ...]]] = []
-        if node is not None and node.opcode is Op.BROADCAST:
-            following = [(node.inputs[0], tuple(roles[d] for d in node.attributes.get("dimensions", ())))]
-        elif node is not None and _is_elementwise(buffer):
-            following = [(x, roles if x.dims else ()) for x in node.inputs]
-        elif node is not None and node.opcode is Op.IOTA:
-            d = node.attributes["iota_dimension"]
-            found.update([roles[d]] if buffer.dims[d] != 1 else [])
-        else:
-            found.update(role for role, size in zip(roles, buffer.dims, strict=True) if size != 1)
-        new = [item for item in following if item not in seen]
-        seen.update(new)
-        stack += new
-    return found
-
-
-def _is_elementwise(buffer: Buffer) -> bool:
-    node = buffer.writer
-    if node is None or not (node.opcode in EMIT or node.opcode in (Op.COPY, Op.SELECT)):
-        return False
-    return all(x.dims in ((), buffer.dims) for x in node.inputs)

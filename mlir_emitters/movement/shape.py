@@ -218,7 +218,7 @@ def _either(e: Elemental, node: Node, conditions: list[Value], yes, no) -> Reads
 
 def clamped_starts(e: Elemental, indices: Sequence[Buffer], dims: Sequence[int], sizes: Sequence[int]):
     """Start indices of a dynamic slice, clamped so that the slice stays inside (a generator of reads)."""
-    b, starts = e.b, []
+    b, starts = e.b, list[Index]()
     for buffer, whole, size in zip(indices, dims, sizes, strict=True):
         if whole == size:
             starts.append(0)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ...planning.partition import Partition
+from ..core.access import Access
 from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
@@ -19,7 +19,7 @@ from ..core.graph import Buffer
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits
 from ..loops.generic import emit_generic
-from ..loops.loops import MINIMUM_TILED_SIDE, Places, are_whole_tiles, crossing_dimension
+from ..loops.loops import MINIMUM_TILED_SIDE, are_whole_tiles
 from ..loops.ranges import Steps, bounds, open_steps
 from ..loops.squares import LANE, square_turned, unpacked
 from ..loops.view import Subject, View
@@ -67,23 +67,6 @@ def block_for(size: int, width: int, vector_bits: int, least: int) -> Block | No
     return Block(height, side, whole if width >= whole else side) if height >= least else None
 
 
-def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
-    """The array that a single result is a pure transpose of."""
-    if len(group) != 1 or group[0].dtype.is_complex:
-        return None
-    buffer, places = group[0], tuple(range(len(group[0].dims)))
-    while buffer.writer is not None:
-        if buffer.writer.opcode not in (Op.COPY, Op.TRANSPOSE):
-            return None
-        if buffer.writer.opcode is Op.TRANSPOSE:
-            moved = [0] * len(places)
-            for place, d in zip(places, buffer.writer.attributes["dimensions"], strict=True):
-                moved[d] = place
-            places = tuple(moved)
-        buffer = buffer.writer.inputs[0]
-    return buffer, places
-
-
 def _block_of(facts: Facts, result: Buffer, crossing: tuple[int, int]) -> Block | None:
     """The block that fits into the two dimensions: of short ones that of half as long vectors."""
     (slow, fast), dims, bits = crossing, result.dims, facts.vector_bits
@@ -115,22 +98,23 @@ class Blocks:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    group = subject.results
-    bare, sides = pure_transposition(group), crossing_dimension(group, MINIMUM_SIDE)
-    if bare is None:
+    reads, result = subject.reads, subject.first
+    source, sides = reads.transposed, reads.crossing(MINIMUM_SIDE)
+    if source is None:
         return "it is no transposition of one array"
     if sides is None:
         return f"both sides are not at least {MINIMUM_SIDE} elements"
-    block = _block_of(view.facts, group[0], sides)
+    block = _block_of(view.facts, result, sides)
     if block is None:
         return f"a block of {view.facts.vector_bits} bits is larger than the sides, or too low"
-    if group[0].argument == bare[0].argument:
+    if result.argument == source.buffer.argument:
         return "the array is transposed in place"
     cut = view.partition is not None and not _are_whole(view.partition, sides, block)
-    if cut and (crossing := crossing_dimension(group)) and are_whole_tiles(group[0], crossing, view.partition):
+    crossing = reads.crossing(MINIMUM_TILED_SIDE) if cut else None
+    if crossing is not None and are_whole_tiles(result, crossing, view.partition):
         return f"steps would cut blocks of {block.height} rows, but no tiles"
     # By element on several threads it takes longer than in blocks on one.
-    return Fits(_blocks_of(view, group[0], *bare, sides, block), not cut)
+    return Fits(_blocks_of(view, result, source, sides, block), not cut)
 
 
 def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bool:
@@ -140,16 +124,11 @@ def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bo
     return partition.dimensions == sides[:1] and partition.least % block.height == 0
 
 
-def _blocks_of(
-    view: View, result: Buffer, source: Buffer, places: Places, sides: tuple[int, int], block: Block
-) -> Blocks:
+def _blocks_of(view: View, result: Buffer, source: Access, sides: tuple[int, int], block: Block) -> Blocks:
     dims, size, (slow, fast) = result.dims, result.dtype.bytes, sides
     apart = view.numbered != sides[:1]
     ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
-    strides = [0] * len(dims)
-    for d, place in enumerate(places):
-        if place is not None:
-            strides[place] = source.strides[d]
+    strides = tuple(source.strides(len(dims)))
     inside = _follows_row(result, sides, block, view.numbered) if apart else None
     shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND_ROWS and ends != (dims[slow], dims[fast])
     aligned = (
@@ -160,7 +139,7 @@ def _blocks_of(
     )
     few = block.width == block.line or block.height <= OPEN_LINES
     streams = aligned and result.shape.bytes >= STREAMED_BYTES and few
-    return Blocks(source, block, sides, tuple(strides), ends, inside, shifted, aligned, streams)
+    return Blocks(source.buffer, block, sides, strides, ends, inside, shifted, aligned, streams)
 
 
 def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:

@@ -112,7 +112,7 @@ class Window:
         def weights(first: Index, v: int) -> Value:
             place = b.pointer(kernel, b.add(first, v * self.lanes), stored)
             if self.masked and v == vectors - 1:
-                mask_type = self.b.vector(self.lanes, b.types.i1)
+                mask_type = b.vector(self.lanes, b.types.i1)
                 mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=mask_type)
                 zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
                 found = b.load_masked(place, mask, b.op("vector.broadcast", zero, type=raw), self.kernel.bytes)
@@ -160,7 +160,7 @@ class Window:
         def half(turn: int, at: Value, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
             """`before` plus the products of the element at `at`, or of the next one, at each place."""
             operation, number = (("arith.shli", 16), ("arith.andi", -1 << 16))[turn]
-            words = self.b.vector(self.lanes, b.types.i32)
+            words = b.vector(self.lanes, b.types.i32)
             constant = b.filled(number, words)
             row = b.add(first, b.mul(b.add(at, turn), numbers[-1]))
             read, found = [weights(row, v) for v in range(vectors)], list[Value]()

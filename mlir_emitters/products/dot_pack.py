@@ -77,7 +77,7 @@ class Pack:
             if self.parts > 1:
                 pair = b.load(
                     b.pointer(source, place(k, b.mul(n, self.parts)), raw),
-                    self.b.vector(self.parts, raw),
+                    b.vector(self.parts, raw),
                     self.source.bytes,
                 )
                 at = target(k, b.mul(n, self.parts))
@@ -169,7 +169,7 @@ class Pack:
             value = b.op("arith.shli", value, all_of(bits * n)) if n else value
             total = value if total is None else b.op("arith.ori", total, value)
         assert total is not None
-        return b.bitcast(total, self.b.vector(self.lanes, b.types.f32)) if self.wide.is_float else total
+        return b.bitcast(total, b.vector(self.lanes, b.types.f32)) if self.wide.is_float else total
 
     def _vector(self, b: Builder, place: Pointer) -> Value:
         """A vector of B, converted, or as words."""
