@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...hlo.opcodes import Op
-from ..core.graph import Buffer, Node, reachable
+from ..core.access import AT_PLACE
+from ..core.graph import Buffer, Node, reachable, visited, writers
 from ..loops.elemental import Elemental, Indices
 from ..loops.reduced import reduced_dimensions
 from ..loops.view import Subject
-from ..numerics.elementwise import EMIT
 
 
 def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
@@ -62,18 +62,8 @@ PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
 
 def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
     """The nodes that the elementwise ops under the results read."""
-    found: list[Node] = []
-    stack, seen = [r.writer for r in group], set[Node | None]({None})
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
-            stack += [x.writer for x in node.inputs]
-        else:
-            found.append(node)
-    return found
+    found = visited(writers(group), lambda node: writers(node.inputs if node.opcode in AT_PLACE else ()))
+    return [node for node in found if node.opcode not in AT_PLACE]
 
 
 def has_columns(node: Node) -> bool:
