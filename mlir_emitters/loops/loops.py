@@ -14,7 +14,7 @@ from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..core.index_arithmetic import Axis
-from .ranges import Steps, grouped, neighbours, open_steps, width_of
+from .ranges import Steps, grouped, neighbours, open_steps, outer_loops, width_of
 
 BLOCK = 16
 MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
@@ -79,40 +79,30 @@ def with_loops(
     kind: of the loops that `body` is directly in, but for those over steps. unroll: their mode, if it is not that of
     the elements' dtype.
     """
-    index: list[Index] = [0] * len(over.dims)
-    loops: list[Loop] = []
     unroll = unroll_of(b.facts, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     order = [d for d in over.order if d not in inside]
     few = not order or (inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED)
+
+    def nest(places: dict[int, Index], inner: Inner, row: tuple[int, int] | None = None) -> None:
+        for d in order:
+            start, count = row if row is not None and d == order[-1] else (0, over.dims[d])
+            places[d] = inner.open(start, count, unroll)
+        b.scopes.append({})
+        body(tuple(places.get(d, 0) for d in range(len(over.dims))))
+        b.scopes.pop()
+        inner.close()
+
     if steps is not None and len(inside) > 1 and few and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
             inner = kind(b)
-            for d, place in zip(
-                inside, [*outer, inner.open(first, count, Unroll.ANY if order else unroll)], strict=True
-            ):
-                index[d] = place
-            for d in order:
-                index[d] = inner.open(0, over.dims[d], unroll)
-            body(tuple(index))
-            inner.close()
+            last = inner.open(first, count, Unroll.ANY if order else unroll)
+            nest(dict(zip(inside, [*outer, last], strict=True)), inner)
         return
-    if steps is not None:
-        loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
-        loops.append(loop)
-        for d, place in zip(inside, places, strict=True):
-            index[d] = place
-    for start, count in _pieces(over.dims[order[-1]] if order else 1, cheap):
-        inner = kind(b)
-        for d in order:
-            last = d == order[-1]
-            index[d] = inner.open(start if last else 0, count if last else over.dims[d], unroll)
-        b.scopes.append({})
-        body(tuple(index))
-        b.scopes.pop()
-        inner.close()
-    b.close_loops(loops)
+    with outer_loops(b, steps, inside, over.dims, (), of_steps=unroll) as places:
+        for row in _pieces(over.dims[order[-1]] if order else 1, cheap):
+            nest(dict(places), kind(b), row)
 
 
 def _count(over: Buffer, dimensions: Sequence[int]) -> int:

@@ -62,9 +62,7 @@ class Turned:
     def _fetch(self, buffer: Buffer, places: Sequence[Index]) -> None:
         """Ask for the lines of a tile further on."""
         b, element = self.e.b, raw_type(self.e.b.types, buffer.dtype)
-        offset: Index = AHEAD
-        for place, stride in zip(places, buffer.strides, strict=True):
-            offset = b.add(offset, b.mul(place, stride))
+        offset = b.offset(places, buffer.strides, AHEAD)
         for row in range(BLOCK):
             start = b.add(offset, row * buffer.strides[self.crossing[0]])
             for k in range(0, BLOCK, LINE // buffer.dtype.bytes):
@@ -72,14 +70,11 @@ class Turned:
                 b.prefetch(place, writes=buffer.writer is not None)
 
     def _turn(self, access: Access, tile: Value, places: Sequence[Index]) -> None:
-        b, leaf, runs = self.e.b, access.buffer, access.places
+        b, leaf, runs = self.e.b, access.buffer, [run.dimension for run in access.runs if run is not None]
         element = raw_type(b.types, leaf.dtype)
         lanes = lanes_of(b.vector_bits, leaf)
         vector = b.vector(lanes, element)
-        offset: Index = 0
-        for run, stride in zip(runs, leaf.strides, strict=True):
-            assert run is not None
-            offset = b.add(offset, b.mul(places[run], stride))
+        offset = b.offset((places[run] for run in runs), leaf.strides)
         stride = leaf.strides[runs.index(self.crossing[1])]
         for down in range(0, BLOCK, lanes):
             for column in range(0, BLOCK, lanes):

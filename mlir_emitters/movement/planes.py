@@ -45,11 +45,9 @@ class Planes:
         order = [d for d, _ in self.around]
         inside = () if steps is None else steps.dimensions
         with outer_loops(b, steps, inside, result.dims, order, Unroll.NONE) as places:
-            first: Index = 0
-            plane: Index = 0
-            for d, stride in self.around:
-                first = b.add(first, b.mul(places[d], stride))
-                plane = b.add(plane, b.mul(places[d], result.strides[d]))
+            at = [places[d] for d in order]
+            first = b.offset(at, (stride for _, stride in self.around))
+            plane = b.offset(at, (result.strides[d] for d in order))
             with b.loop(0, self.size, self.lanes, unroll=Unroll.NONE) as loop:
                 pixel: Index = loop.index
                 if self.size % self.lanes:  # the last vector overlaps the one before it
@@ -58,8 +56,8 @@ class Planes:
                 read = [b.pointer(origin, b.add(start, n * self.lanes), element) for n in range(self.channels)]
                 rows = [b.load(place, vector, size) for place in read]
                 for channel in range(self.channels):
-                    at = b.add(b.add(plane, pixel), channel * self.distance)
-                    b.store(self._taken(b, rows, channel), b.pointer(target, at, element), size)
+                    to = b.add(b.add(plane, pixel), channel * self.distance)
+                    b.store(self._taken(b, rows, channel), b.pointer(target, to, element), size)
 
     def _taken(self, b: Builder, rows: Sequence[Value], channel: int) -> Value:
         """Each `channels`-th element of all rows from one on."""

@@ -435,11 +435,8 @@ class Kernel:
     def place(self, index: tuple[Index, ...]) -> Pointer:
         """Where the vectors of an element are read."""
         b, tiles = self.b, self.tiles
-        place: Index = 0
         memory = tiles.e.pointers[self.buffer.argument] if tiles.panel is None else tiles.panel
-        for at, stride in zip(index, self.strides, strict=True):
-            place = b.add(place, b.mul(at, stride))
-        return b.pointer(memory, place, raw_type(b.types, self.reads))
+        return b.pointer(memory, b.offset(index, self.strides), raw_type(b.types, self.reads))
 
     def read(self, index: tuple[Index, ...]) -> list[Value]:
         """The vectors from an element on: from the copy, if there is one."""
@@ -447,9 +444,7 @@ class Kernel:
         if tiles.panel is None:
             first = tiles.e.offset(self.buffer, index)
             return [self._load(b.add(first, v * self.lanes), v) for v in range(self.vectors)]
-        place: Index = 0
-        for at, stride in zip(index, self.strides, strict=True):
-            place = b.add(place, b.mul(at, stride))
+        place = b.offset(index, self.strides)
         pointers = [b.pointer(tiles.panel, b.add(place, v * self.lanes), tiles.element) for v in range(self.vectors)]
         return [b.load(pointer, self.vector, tiles.wide.bytes) for pointer in pointers]
 

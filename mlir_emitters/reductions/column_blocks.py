@@ -111,9 +111,14 @@ def columns_of(facts: Facts, nodes: Sequence[Node]) -> Columns:
         tuple(outer), column, rows, width, min(BLOCK_COLUMNS, width), sums,
         tuple(is_sum and count > limit for is_sum in sums), together, limit, tuple(ahead),
         range(_minimum_apart(nodes), MAXIMUM_APART), narrow,
-        known and (width >= MINIMUM_PIECE_COLUMNS or narrow or operand.shape.size <= SMALL_ELEMENTS),
+        known and (narrow or _is_lean(operand, width)),
         _around(facts, nodes, sums, width, count),
     )  # fmt: skip
+
+
+def _is_lean(operand: Buffer, width: int) -> bool:
+    """Whether few of LLVM's passes are enough for what it knows: of long rows, or of a small operand."""
+    return width >= MINIMUM_PIECE_COLUMNS or operand.shape.size <= SMALL_ELEMENTS
 
 
 def is_best(node: Node) -> bool:

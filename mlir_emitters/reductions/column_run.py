@@ -98,9 +98,7 @@ def emit(e: Elemental, subject: Subject, run: Run, steps: Steps | None) -> None:
     element = raw_type(b.types, dtype)
     (start,) = flatten(e.value(initial, ()))
     with outer_loops(b, steps, run.inside, operand.dims, run.outer, Unroll.NONE) as places:
-        first: Index = 0
-        for d in run.outer:
-            first = b.add(first, b.mul(places.get(d, 0), operand.strides[d]))
+        first = b.offset((places.get(d, 0) for d in run.outer), (operand.strides[d] for d in run.outer))
         at = b.pointer(e.pointers[run.source.argument], first, element)
         if word is None:
             helper = SumRun(Form.PLAIN, dtype, bool(streams([operand], operand)), run.width)
