@@ -22,7 +22,7 @@ from .loops.form import Fits, Form
 from .loops.row_graph import RowGraph, rows_of
 from .loops.view import Subject, View
 from .products.element_code import code_of, ways_of
-from .reductions.results import alike, products_of
+from .reductions.results import alike, products_of, products_or_why
 from .roots import why_not_apart
 from .rows.rows_abreast import only_reduction
 from .sorts.sort import uncut
@@ -143,8 +143,14 @@ def _parts_of(view: View, asked: _Asked) -> list[Part]:
 
 def _products(view: View, asked: _Asked) -> Iterable[Part]:
     """The parts that follow a product through elementwise ops. A dot that is a result itself is a root."""
-    for group in [] if view.facts.by_element else alike(view.results):
-        products = products_of(group)
+    for group in alike(view.results):
+        products = products_or_why(group)
+        if view.facts.by_element and products:
+            products = "elements are computed each by itself"
+        if isinstance(products, str):
+            inside = {node.opcode for node in reachable(group)}
+            asked.decline([form for form in PRODUCTS if form.opcode in inside], group, products)
+            continue
         bare = len(group) == 1 and products and origin(group[0]).writer is products[0]
         if products and not (bare and products[0].opcode is Op.DOT):
             part = asked.part(PRODUCTS, Subject(tuple(group), products=tuple(products)))

@@ -35,7 +35,7 @@ from .dot_blocks import DEPTH, FEW_SUM_VECTORS, STREAM_ROWS, Blocking, blocking_
 from .dot_dims import Dimension
 from .dot_dtypes import dtype_of_sums
 from .dot_operands import Block, Operands
-from .dot_product import open_loops, product_of, takes_steps
+from .dot_product import computes_steps, open_loops, product_of
 from .dot_results import Results, Totals
 from .dot_stream import RowsOfB
 from .dot_tile import CACHE_LINE, Tile
@@ -55,7 +55,7 @@ def fits(view: View, subject: Subject) -> Answer:
     wide = dtype_of_sums(accumulator_of(node))
     narrow = wide is not result.dtype.component or bool(subject.products)
     blocking = blocking_of(facts, product, wide, narrow, view.partition)
-    return Fits(blocking, takes_steps(facts, node, product, view.partition), _code_of(blocking))
+    return Fits(blocking, computes_steps(facts, node, product, view.partition), _code_of(blocking))
 
 
 def _code_of(blocking: Blocking) -> Code:

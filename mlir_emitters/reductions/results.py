@@ -44,17 +44,26 @@ def products_of(group: Sequence[Buffer]) -> list[Node]:
     """The dot or convolution on which the results, of its shape and layout, depend only through elementwise ops; or the
     reductions, if they keep the innermost dimension and are over the same columns.
     """
+    found = products_or_why(group)
+    return [] if isinstance(found, str) else found
+
+
+def products_or_why(group: Sequence[Buffer]) -> list[Node] | str:
+    """As `products_of`; a reason if there are such ops, but not computed in blocks."""
     first, nodes = group[0], behind_elementwise(group)
     products = [node for node in nodes if node.opcode in PRODUCTS]
     others = [x for node in nodes if node.opcode not in PRODUCTS for x in node.outputs]
-    if any(node.opcode in PRODUCTS for node in reachable(others)):
-        return []
+    moved = next((node.opcode.value for node in reachable(others) if node.opcode in PRODUCTS), None)
+    if moved is not None:
+        return f"the elements of a {moved} are read at other places than they are computed"
     if any((x.dims, x.strides) != (first.dims, first.strides) for node in products for x in node.outputs):
-        return []
+        return "results have another shape or layout than what is computed in blocks"
     if all(node.opcode is Op.REDUCE for node in products):
-        fine = all(has_columns(node) and same_columns(products[0], node) for node in products)
-        return products if fine else []
-    return products if len(products) == 1 else []
+        if not all(map(has_columns, products)):
+            return "what is reduced lies along memory, and not across it"
+        same = all(same_columns(products[0], node) for node in products)
+        return products if same else "reductions are over different columns"
+    return products if len(products) == 1 else "several products are computed together"
 
 
 PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
