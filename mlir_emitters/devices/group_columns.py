@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from ...codegen.options import GroupShape
 from ...hlo.records import dataclass
 from ..core.builder import Index, Value
-from ..core.elements import Scalar, flatten, parts, unflatten
+from ..core.elements import Scalar, flatten, gathered, unflatten
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits, fewer, more
@@ -169,13 +169,9 @@ class ColumnKernel:
         return found
 
     def _gathered(self, values: Sequence[Value]) -> list[list[Scalar]]:
-        remaining, found = iter(values), []
-        for node in self.blocks.nodes:
-            dtype = node.output.dtype
-            found.append(
-                [unflatten([next(remaining) for _ in range(parts(dtype))], dtype) for _ in range(self.blocks.each)]
-            )
-        return found
+        each, dtypes = self.blocks.each, [node.output.dtype for node in self.blocks.nodes]
+        found = gathered(values, [dtype for dtype in dtypes for _ in range(each)])
+        return [found[n : n + each] for n in range(0, len(found), each)]
 
     def _rows(self) -> tuple[Index, Index]:
         """(The number of an item's rows, the first of them). The number is the same for neighbours across, which a

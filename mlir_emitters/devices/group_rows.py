@@ -17,12 +17,12 @@ from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Value
-from ..core.elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, parts, unflatten
+from ..core.elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, gathered, parts, unflatten
 from ..core.graph import STEPWISE, WIDENED, Buffer, Node
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, positions_of
-from ..loops.reduced import initials_of, operands_of
+from ..loops.reduced import initials_of, only_op, operands_of
 from ..loops.row_graph import Role, RowGraph
 from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
@@ -109,16 +109,13 @@ def taken(reductions: int, lanes: int) -> int:
 
 def operation_of(node: Node, length: int) -> Op | None:
     """The operation of a reduction whose items' parts may be combined in any order; None for another."""
-    body, dtype = node.bodies[0], node.outputs[0].dtype
-    root = body.outputs[0].writer
-    if len(node.outputs) != 1 or root is None or {*root.inputs} != {*body.parameters}:
-        return None
+    op, dtype = only_op(node), node.outputs[0].dtype
     if dtype.is_complex:
-        return root.opcode if root.opcode is Op.ADD else None
+        return op if op is Op.ADD else None
     if dtype.is_float:
         wide = dtype not in ROUNDED or (dtype in WIDENED and length > STEPWISE)
-        return root.opcode if wide and root.opcode in FLOATS else None
-    return root.opcode if dtype not in SMALL_INTEGERS and root.opcode in INTEGERS else None
+        return op if wide and op in FLOATS else None
+    return op if dtype not in SMALL_INTEGERS and op in INTEGERS else None
 
 
 def neutral(b: Builder, op: Op, dtype: DType) -> list[Value]:
@@ -203,8 +200,7 @@ class GroupRows(RowKernel):
 
     @staticmethod
     def _parts(nodes: Sequence[Node], values: Sequence[Value]) -> list[Scalar]:
-        remaining = iter(values)
-        return [unflatten([next(remaining) for _ in range(parts(n.output.dtype))], n.output.dtype) for n in nodes]
+        return gathered(values, [n.output.dtype for n in nodes])
 
     def _totals(self, nodes: Sequence[Node], values: Sequence[Value]) -> list[Scalar]:
         """The items' parts of reductions, combined: √n items combine √n parts each, then all items combine these, in

@@ -220,10 +220,7 @@ class ScatterLoops:
         if not inside:
             self.combine(found, starts)
             return
-        together = inside[0]
-        for condition in inside[1:]:
-            together = b.binary("andi", together, condition)
-        branch = b.branch(together, [])
+        branch = b.branch(b.all_of(inside), [])
         with branch.side(0):
             self.combine(found, starts)
         with branch.side(1):

@@ -129,10 +129,7 @@ class _Row:
         if not conditions:
             self._elements(taken, first, end)
             return
-        together = conditions[0]
-        for condition in conditions[1:]:
-            together = b.binary("andi", together, condition)
-        branch = b.branch(together, [])
+        branch = b.branch(b.all_of(conditions), [])
         with branch.side(0):
             self._elements(taken, first, end)
         with branch.side(1):

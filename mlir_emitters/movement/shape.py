@@ -206,10 +206,7 @@ def pad(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Rea
 def _either(e: Elemental, node: Node, conditions: list[Value], yes, no) -> Reads:
     """Read one of two elements; the other one is not read."""
     b, raw = e.b, yes[2]
-    together = conditions[0]
-    for condition in conditions[1:]:
-        together = b.binary("andi", together, condition)
-    branch = b.branch(together, scalar_types(b.types, node.output.dtype, raw))
+    branch = b.branch(b.all_of(conditions), scalar_types(b.types, node.output.dtype, raw))
     for side, request in enumerate((yes, no)):
         with branch.side(side) as results:
             results += flatten((yield request))

@@ -18,9 +18,9 @@ from ..loops.elemental import Elemental
 from ..loops.fetch import streams
 from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, outer_loops
+from ..loops.reduced import only_op
 from ..loops.view import Subject, View
 from .long_sums import LANES, are_float_sums
-from .reduce import is_one_operation
 from .results import dimensions_inside, write_together
 from .sum_run import MINIMUM_RUN_ELEMENTS, Form, SumRun, is_run, stored_of
 
@@ -120,11 +120,9 @@ def emit(e: Elemental, subject: Subject, run: Run, steps: Steps | None) -> None:
 
 def _word_of(node: Node) -> str | None:
     """The operation on integers of whole bytes that a reduction is, if their order does not matter."""
-    dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
+    dtype, op = node.inputs[0].dtype, only_op(node)
     whole = dtype.is_integer and dtype.bits >= 8 and node.output.dtype is dtype
-    if not whole or not is_one_operation(node) or writer is None or writer.opcode not in _WORDS:
-        return None
-    return f"arith.{_WORDS[writer.opcode][dtype.is_signed]}"
+    return f"arith.{_WORDS[op][dtype.is_signed]}" if whole and op in _WORDS else None
 
 
 def _lanes(facts: Facts, dtype: DType) -> int:

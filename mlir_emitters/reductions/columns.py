@@ -18,13 +18,13 @@ from ..loops.elemental import Elemental, Indices
 from ..loops.fetch import LINE, fetch
 from ..loops.form import Answer, Fits
 from ..loops.ranges import Steps, grouped, outer_loops, width_of
-from ..loops.reduced import initials_of, operands_of, reduced_dimensions
+from ..loops.reduced import initials_of, only_op, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..numerics import half
 from .column_blocks import BLOCK_COLUMNS, MAXIMUM_APART, Columns, are_compared, columns_of
 from .extremum import advance_column, close_column, extremum_of
 from .long_sums import Blocks, Carried, Totals, component_type
-from .reduce import UNROLLABLE, combine, is_one_operation, rounded
+from .reduce import UNROLLABLE, combine, rounded
 from .results import dimensions_inside, write_together
 
 VECTOR = 16
@@ -63,9 +63,7 @@ def _vectors(size: int) -> list[tuple[int, int]]:
 
 def _is_product(node: Node) -> bool:
     """Whether a reduction multiplies floats that no step rounds to a narrower type."""
-    writer = node.bodies[0].outputs[0].writer
-    is_one = is_one_operation(node) and writer is not None and writer.opcode is Op.MULTIPLY
-    return is_one and node.outputs[0].dtype in (DType.F32, DType.F64)
+    return only_op(node) is Op.MULTIPLY and node.outputs[0].dtype in (DType.F32, DType.F64)
 
 
 class Accumulators:

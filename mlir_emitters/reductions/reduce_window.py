@@ -13,10 +13,11 @@ from ...hlo.attributes import Window, WindowDim
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Loop, Unroll, Value
-from ..core.elements import Scalar, encode, flatten, parts, unflatten
+from ..core.elements import Scalar, encode, flatten, gathered, spread, unflatten
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
 from ..loops.ranges import Steps, grouped, outer_loops, width_of
+from ..loops.reduced import only_op
 from ..numerics import half
 from .windows import Sliding
 
@@ -33,14 +34,14 @@ def slides_of(node: Node) -> list[Sliding]:
 
 def reduce_window_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     b, slides = e.b, slides_of(node)
-    count = len(node.outputs)
+    count, dtypes = len(node.outputs), [x.dtype for x in node.outputs]
     totals: list[Scalar] = []
     for init in node.inputs[count:]:
         totals.append((yield init, (), False))
     if all(s.window and s.input for s in slides):
         loops: list[Loop] = []
         place: list[Index] = []
-        carried = _spread(totals)
+        carried = spread(totals)
         for slide, position in zip(slides, index, strict=True):
             lower, upper, step = slide.taps(b, position)
             loops.append(b.open_loop(lower, upper, step, carried))
@@ -49,9 +50,9 @@ def reduce_window_value(e: Elemental, node: Node, number: int, index: Indices, r
         elements: list[Scalar] = []
         for source in node.inputs[:count]:
             elements.append((yield source, tuple(place), False))
-        results = _spread(combine(e, node, _gathered(carried, node.outputs), elements))
+        results = spread(combine(e, node, gathered(carried, dtypes), elements))
         results = b.close_loops(loops, results)
-        totals = _gathered(results, node.outputs)
+        totals = gathered(results, dtypes)
     for k, value in enumerate(totals):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, totals[number]) if raw else totals[number]
@@ -66,15 +67,6 @@ def _mirrored(b: Builder, lower: Index, upper: Index, step: int, tap: Index) -> 
     return b.sub(b.add(b.add(lower, lower), b.mul(turns, step)), tap)
 
 
-def _spread(scalars: Sequence[Scalar]) -> list[Value]:
-    return [v for s in scalars for v in flatten(s)]
-
-
-def _gathered(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
-    remaining = iter(values)
-    return [unflatten([next(remaining) for _ in range(parts(x.dtype))], x.dtype) for x in buffers]
-
-
 def combine(e: Elemental, node: Node, totals: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:
     """Combine one more element of each operand."""
     with e.b.reassociating() if lone_op(node) is not None else nullcontext():
@@ -83,11 +75,8 @@ def combine(e: Elemental, node: Node, totals: Sequence[Scalar], elements: Sequen
 
 def lone_op(node: Node) -> Op | None:
     """The op on both parameters that is the whole computation, if it is associative and commutative; otherwise None."""
-    body = node.bodies[0]
-    root = body.outputs[0].writer
-    if len(body.outputs) != 1 or root is None or root.opcode not in _ASSOCIATIVE:
-        return None
-    return root.opcode if {*root.inputs} == {*body.parameters} else None
+    op = only_op(node)
+    return op if op in _ASSOCIATIVE else None
 
 
 _ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
@@ -131,7 +120,7 @@ class RunningReduction:
         b, dims = self.b, self.results[0].dims
         order = self.results[0].order
         column = order[-1] if order[-1] != self.along else None
-        starts = _spread([self.e.value(x, ()) for x in self.node.inputs[len(self.results) :]])
+        starts = spread([self.e.value(x, ()) for x in self.node.inputs[len(self.results) :]])
         starts = [b.extend(v) for v in starts] if self.in_double else starts
         inside = () if steps is None else steps.dimensions
         outer = [d for d in order if d not in (self.along, column)]
@@ -233,13 +222,13 @@ class RunningReduction:
         elements = [self.e.value(x, tuple(self.index)) for x in self.node.inputs[: len(self.results)]]
         if self.in_double:  # rounding errors of a long f32 chain would be visible
             return [b.op("arith.addf", values[0], b.extend(flatten(elements[0])[0]))]
-        return _spread(combine(self.e, self.node, _gathered(values, self.node.outputs), elements))
+        return spread(combine(self.e, self.node, gathered(values, [x.dtype for x in self.node.outputs]), elements))
 
     def write(self, values: Sequence[Value]) -> None:
         b = self.b
         if self.in_double:
             values = [b.truncate(values[0], b.types.f32)]
-        for value, result in zip(_gathered(values, self.node.outputs), self.results, strict=True):
+        for value, result in zip(gathered(values, [x.dtype for x in self.node.outputs]), self.results, strict=True):
             self.e.store(result, tuple(self.index), encode(b, result.dtype, value))
 
 

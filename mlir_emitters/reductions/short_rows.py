@@ -9,6 +9,7 @@ from ..core.builder import Builder, Pointer, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Node
+from ..loops.reduced import only_op
 
 LENGTHS, WIDEST = range(9, 16), 64
 """Row lengths that are added up so; from 8 on for integers of WIDEST bits. Shorter rows are as fast one element at a
@@ -21,12 +22,10 @@ NARROWEST = 16
 
 def takes_words(facts: Facts, node: Node, count: int) -> bool:
     """Whether a reduction is a sum of integers whose rows have a length, `count`, that is added up so."""
-    dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
-    if facts.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
-        return False
+    dtype = node.inputs[0].dtype
     whole = dtype.is_integer and dtype.bits >= NARROWEST and node.output.dtype is dtype
     few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)
-    return whole and few and {*writer.inputs} == {*node.bodies[0].parameters}
+    return whole and few and only_op(node) is Op.ADD and not facts.by_element
 
 
 def sum_of_words(b: Builder, node: Node, first: Pointer, count: int, initial: Value) -> Value:

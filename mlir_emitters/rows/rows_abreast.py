@@ -24,11 +24,12 @@ from ..core.memory import DYNAMIC, bytes_of
 from ..loops.elemental import Elemental, Indices, load_element, store_element
 from ..loops.form import Answer, Fits, fewer
 from ..loops.ranges import Steps, bounds
+from ..loops.reduced import only_op
 from ..loops.row_graph import Role, RowGraph, first_of
 from ..loops.squares import unpacked
 from ..loops.view import Subject, View
 from ..reductions.extremum import FEWEST, extremum_of
-from ..reductions.reduce import Running, is_one_operation
+from ..reductions.reduce import Running
 from .row_walks import ONE_INSTRUCTION, Rows, Walk
 from .rows import RowKernel
 
@@ -109,7 +110,7 @@ def _why_not_waiting(node: Node, length: int) -> str:
     """Why elements of a row that is only reduced do not wait for one another; empty if they do: there are no vectors of
     them.
     """
-    if length < MINIMUM_ALONE_ELEMENTS or not is_one_operation(node):
+    if length < MINIMUM_ALONE_ELEMENTS or only_op(node) is None:
         return (
             fewer(length, "elements of a row", MINIMUM_ALONE_ELEMENTS)
             if length < MINIMUM_ALONE_ELEMENTS
