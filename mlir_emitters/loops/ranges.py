@@ -93,6 +93,22 @@ def outer_loops(
     b.close_loops(loops)
 
 
+def chunks(
+    b: Builder, start: int, end: int, width: int, unroll: Unroll = Unroll.ANY, bare: bool = True
+) -> Iterator[tuple[Index, int]]:
+    """(The first, the number) of neighbours: `width` at a time, in a loop, then what is left. bare: a single whole
+    chunk has no loop.
+    """
+    whole = end - (end - start) % width
+    if whole == start + width and bare:
+        yield start, width
+    elif whole > start:
+        with b.loop(start, whole, width, unroll=unroll) as loop:
+            yield loop.index, width
+    if whole < end:
+        yield whole, end - whole
+
+
 def width_of(partition: Partition, last: int, most: int, multiple: int = 1, least: int = 8) -> int | None:
     """The widest group of neighbours, at most `most`, that `grouped` can take together; None if it is below `least`.
 

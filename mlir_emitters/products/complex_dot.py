@@ -13,7 +13,7 @@ from ..core.elements import encode
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps, outer_loops
+from ..loops.ranges import Steps, chunks, outer_loops
 from ..loops.view import Subject, View
 from ..reductions.column_blocks import BLOCK_COLUMNS, ROWS_TOGETHER
 from ..reductions.columns import Accumulators
@@ -63,13 +63,10 @@ class _ColumnProduct:
 
     def emit(self) -> None:
         b, dims = self.b, self.result.dims
-        whole = self.width - self.width % self.block
         with outer_loops(b, None, (), dims, [d for d in self.result.order if d != self.column]) as places:
             index = [places.get(d, 0) for d in range(len(dims))]
-            with b.loop(0, whole, self.block) as loop:
-                self._block(index, loop.index, self.block)
-            if whole < self.width:
-                self._block(index, whole, self.width - whole)
+            for start, size in chunks(b, 0, self.width, self.block, bare=False):
+                self._block(index, start, size)
 
     def _block(self, index: Sequence[Index], start: Index, size: int) -> None:
         b = self.b

@@ -18,7 +18,7 @@ from ..core.facts import Facts
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
 from ..loops.form import fewer
-from ..loops.ranges import Steps, outer_loops
+from ..loops.ranges import Steps, chunks, outer_loops
 from ..numerics.convert import convert_to
 from ..reductions.windows import Geometry, Site
 from .convolution_blocks import FEATURE, MINIMUM_WORK, SPATIAL, Blocks, chain_of, in_chains, inside_of, reuse_axis
@@ -182,7 +182,7 @@ class VectorTiles(Tiles):
         order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
         axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
         inside = [axis for axis in axes if axis is not None]
-        for start, width in self._chunks(0, extents[self.lanes], self.width, Unroll.NONE):
+        for start, width in chunks(self.b, 0, extents[self.lanes], self.width, Unroll.NONE):
             if self.panel is not None:
                 Kernel(self, width).copy(start, self.panel)
             with outer_loops(self.b, steps, inside, extents, order, Unroll.NONE) as places:
@@ -205,9 +205,9 @@ class VectorTiles(Tiles):
             self._run_together(site, inner, start, width)
             return
         shares = axis < SPATIAL or self.geometry.slides[axis - SPATIAL].gap == 1
-        for number, _ in self._chunks(0, len(inner) // self.tile, 1, Unroll.NONE):
+        for number, _ in chunks(self.b, 0, len(inner) // self.tile, 1, Unroll.NONE):
             self._tile(site.moved(axis, self._first(number, inner)), self.tile, start, width, shares)
-        for number, _ in self._chunks(0, extent - len(inner), 1, Unroll.NONE):
+        for number, _ in chunks(self.b, 0, extent - len(inner), 1, Unroll.NONE):
             self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
 
     def _first(self, number: Index, inner: range) -> Index:

@@ -14,7 +14,7 @@ from ..core.facts import Facts
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits, fewer, more
-from ..loops.ranges import Steps, bounds
+from ..loops.ranges import Steps, bounds, chunks
 from ..loops.view import Subject, View
 from ..reductions.results import epilogue
 from .dot import accumulator_of, narrow
@@ -191,13 +191,8 @@ class _SlimProduct:
 
     def _parts(self, visit: Callable[[_Part], None]) -> None:
         """Loops over blocks of the depth."""
-        size = self.product.depth.size
-        whole = size - size % self.block
-        if whole:
-            with self.b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
-                visit(_Part(loop.index, self.block))
-        if whole < size:
-            visit(_Part(whole, size - whole))
+        for first, depth in chunks(self.b, 0, self.product.depth.size, self.block, Unroll.NONE, bare=False):
+            visit(_Part(first, depth))
 
     def _copies(self, part: _Part):
         return self.b.pointer(self.columns, self.b.mul(part.first, self.product.column.size), self.element)

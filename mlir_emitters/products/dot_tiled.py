@@ -27,7 +27,7 @@ from ..core.facts import Code
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps, bounds, grouped
+from ..loops.ranges import Steps, bounds, chunks, grouped
 from ..loops.view import Subject, View
 from ..reductions.results import epilogue
 from .dot import accumulator_of
@@ -151,27 +151,18 @@ class Matmul:
                 with self.b.loop(whole, last, self.column.size - whole) as loop:
                     visit(whole, self.column.size - whole)
             return
-        if whole == self.width:
-            visit(0, self.width)
-        elif whole:
-            with self.b.loop(0, whole, self.width) as loop:
-                visit(loop.index, self.width)
-        if whole < self.column.size:
-            visit(whole, self.column.size - whole)
+        for panel in chunks(self.b, 0, self.column.size, self.width):
+            visit(*panel)
 
     def _blocks(self, visit: Callable[[Index, int, bool | Value], None]) -> None:
         """visit: called with the first contracting element of each block, their number, and whether totals exist."""
-        b, size = self.b, self.depth.size
-        whole = size - size % self.block
-        if whole == self.block:
-            visit(0, self.block, False)
-        else:
-            # One copy of the code for all blocks; LLVM must not make another for the first one.
-            with b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
-                later = b.compare_integers("sgt", b.materialize(loop.index), b.materialize(0))
-                visit(loop.index, self.block, later)
-        if whole < size:
-            visit(whole, size - whole, True)
+        b = self.b
+        # One copy of the code for all blocks; LLVM must not make another for the first one.
+        for first, depth in chunks(b, 0, self.depth.size, self.block, Unroll.NONE):
+            if isinstance(first, int):
+                visit(first, depth, first > 0)
+            else:
+                visit(first, depth, b.compare_integers("sgt", b.materialize(first), b.materialize(0)))
 
     def _stream(self, offsets: list[Index], block: tuple[Index, int, bool | Value]) -> None:
         """All columns of a block of the contracting dimension."""

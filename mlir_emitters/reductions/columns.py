@@ -17,7 +17,7 @@ from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.fetch import LINE, fetch
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps, grouped, outer_loops, width_of
+from ..loops.ranges import Steps, chunks, grouped, outer_loops, width_of
 from ..loops.reduced import initials_of, only_op, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..numerics import half
@@ -187,16 +187,11 @@ class ColumnReduction:
         if steps is not None and self.column in inside:
             self._emit_steps(steps, inside, index)
             return
-        whole, around = self.width - self.width % self.block, self.form.around
+        around = self.form.around
         with outer_loops(b, steps, inside, dims, self.form.outer, around, around) as places:
             index |= places
-            if whole == self.block:
-                self._block(index, 0, self.block)
-            else:
-                with b.loop(0, whole, self.block) as loop:
-                    self._block(index, loop.index, self.block)
-            if whole < self.width:
-                self._block(index, whole, self.width - whole)
+            for start, size in chunks(b, 0, self.width, self.block):
+                self._block(index, start, size)
 
     def _emit_steps(self, steps: Steps, inside: Sequence[int], index: dict[int, Index]) -> None:
         """The steps number the columns, after some of the outer dimensions."""

@@ -16,7 +16,7 @@ from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.elements import Scalar, encode, flatten, gathered, spread, unflatten
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
-from ..loops.ranges import Steps, grouped, outer_loops, width_of
+from ..loops.ranges import Steps, chunks, grouped, outer_loops, width_of
 from ..loops.reduced import only_op
 from ..numerics import half
 from .windows import Sliding
@@ -131,12 +131,8 @@ class RunningReduction:
         with outer_loops(b, steps, inside, dims, outer) as places:
             for d, place in places.items():
                 self.index[d] = place
-            whole = dims[column] - dims[column] % TILE
-            if whole:
-                with b.loop(0, whole, TILE) as loop:
-                    self.tile(starts, column, loop.index, TILE)
-            if whole < dims[column]:
-                self.tile(starts, column, whole, dims[column] - whole)
+            for begin, width in chunks(b, 0, dims[column], TILE, bare=False):
+                self.tile(starts, column, begin, width)
 
     @property
     def unseen(self) -> int:
@@ -164,12 +160,7 @@ class RunningReduction:
             if together == 1:
                 yield (self.index[outer[-1]] if outer else 0), 1
                 return
-            whole = dims[outer[-1]] - dims[outer[-1]] % together
-            if whole:
-                with b.loop(0, whole, together) as loop:
-                    yield loop.index, together
-            if whole < dims[outer[-1]]:
-                yield whole, dims[outer[-1]] - whole
+            yield from chunks(b, 0, dims[outer[-1]], together, bare=False)
 
     def rows(self, starts: list[Value], dimension: int, first: Index, count: int) -> None:
         """Values carried along neighbouring rows side by side, in memory order or against it."""
@@ -265,12 +256,8 @@ class Pool:
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, outer) as places:
             for d, place in places.items():
                 self.index[d] = place
-            whole = dims[self.column] - dims[self.column] % TILE
-            if whole:
-                with b.loop(0, whole, TILE) as loop:
-                    self.tile(start, loop.index, TILE)
-            if whole < dims[self.column]:
-                self.tile(start, whole, dims[self.column] - whole)
+            for begin, width in chunks(b, 0, dims[self.column], TILE, bare=False):
+                self.tile(start, begin, width)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b = self.b
