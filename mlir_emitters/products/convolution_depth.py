@@ -16,7 +16,7 @@ from ...planning.partition import Partition
 from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
-from ..core.graph import Buffer, Node
+from ..core.graph import Node
 from ..loops.form import fewer
 from ..loops.helper import call_helper, memory_types
 from ..loops.ranges import Steps, grouped, outer_loops, width_of
@@ -25,7 +25,7 @@ from .convolution_blocks import FEATURE, LONG_PRODUCTS, MINIMUM_WORK, Blocks, in
 from .convolution_vectors import Kernel, VectorTiles
 from .convolution_window import Loop
 from .dot import accumulator_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import is_read_in_vectors, read_vector
 
 MAXIMUM_FEATURES = 7
 """Output features of a tile."""
@@ -43,7 +43,7 @@ def why_not_deep(facts: Facts, node: Node) -> str | None:
     labels, inputs = geometry.labels, geometry.inputs
     if facts.strict or geometry.is_empty or geometry.group_of_batch:
         return "sums are in order, or of nothing, or groups divide the batch"
-    if wide not in (DType.F32, DType.F64) or not all(_is_readable(buffer, wide) for buffer in (source, kernel)):
+    if wide not in (DType.F32, DType.F64) or not all(is_read_in_vectors(buffer, wide) for buffer in (source, kernel)):
         return f"an operand is not in memory, or not read in vectors of {wide.value}"
     near = source.strides[labels.input_feature] == kernel.strides[labels.kernel_input_feature] == 1
     if not near or inputs == 1:
@@ -56,11 +56,6 @@ def why_not_deep(facts: Facts, node: Node) -> str | None:
     if narrow and facts.vector_bits < 512 and inputs % lanes_of(facts, node):
         return f"{inputs} narrow input features fill no vectors of {lanes_of(facts, node)}, and there are no masks"
     return None
-
-
-def _is_readable(buffer: Buffer, wide: DType) -> bool:
-    converts = buffer.dtype in IN_VECTORS and COMPUTE.get(buffer.dtype) is wide
-    return buffer.writer is None and (buffer.dtype is wide or converts)
 
 
 def _run(node: Node) -> int:
@@ -269,13 +264,8 @@ class _Sums:
         return found
 
     def _read(self, memory: Value, dtype: DType, place: Index, mask: Value | None) -> Value:
-        b, stored = self.b, raw_type(self.b.types, dtype)
-        type, where = b.vector(self.function.lanes, stored), b.pointer(memory, place, stored)
-        if mask is None:
-            found = b.load(where, type, dtype.bytes)
-        else:
-            found = b.load_masked(where, mask, b.filled(0, type), dtype.bytes)
-        return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)
+        where = self.b.pointer(memory, place, raw_type(self.b.types, dtype))
+        return read_vector(self.b, where, dtype, self.function.wide, self.function.lanes, mask)
 
     def _added_up(self, vector: Value) -> Value:
         """The sum of the lanes: of the first half and the second, and so on."""

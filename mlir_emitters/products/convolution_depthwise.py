@@ -14,7 +14,7 @@ from ...hlo.records import dataclass, replace
 from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
-from ..core.graph import Buffer, Node
+from ..core.graph import Node
 from ..loops.elemental import Elemental
 from ..loops.form import fewer, more
 from ..loops.helper import call_helper, memory_types
@@ -24,7 +24,7 @@ from .convolution_tiles import Write
 from .convolution_vectors import VectorTiles
 from .convolution_window import Loop, turns
 from .dot import accumulator_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import is_read_in_vectors, read_vector
 
 GROUP = 1
 """The axis of a Site along which channels lie."""
@@ -81,7 +81,7 @@ def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
         return "channels are not apart"
     if facts.strict or geometry.steps(node)[GROUP][1:] != (1, 1):
         return "sums are in order" if facts.strict else "channels are not neighbours in both operands"
-    if wide not in (DType.F32, DType.F64) or not all(_is_readable(buffer, wide) for buffer in node.inputs[:2]):
+    if wide not in (DType.F32, DType.F64) or not all(is_read_in_vectors(buffer, wide) for buffer in node.inputs[:2]):
         return f"an operand is not in memory, or not read in vectors of {wide.value}"
     products = math.prod(slide.window for slide in geometry.slides)
     if products > ALONE_PRODUCTS:
@@ -97,11 +97,6 @@ def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
         if work < MINIMUM_CALLED_PRODUCTS
         else None
     )
-
-
-def _is_readable(buffer: Buffer, wide: DType) -> bool:
-    converts = buffer.dtype in IN_VECTORS and COMPUTE.get(buffer.dtype) is wide
-    return buffer.writer is None and (buffer.dtype is wide or converts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +246,5 @@ class _Sums:
         return self._read(self.kernel, self.function.kernel, place)
 
     def _read(self, memory: Value, dtype: DType, place: Index) -> Value:
-        b, stored = self.b, raw_type(self.b.types, dtype)
-        found = b.load(b.pointer(memory, place, stored), b.vector(self.lanes, stored), dtype.bytes)
-        return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)
+        where = self.b.pointer(memory, place, raw_type(self.b.types, dtype))
+        return read_vector(self.b, where, dtype, self.function.wide, self.lanes)

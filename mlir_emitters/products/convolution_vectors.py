@@ -25,7 +25,7 @@ from .convolution_blocks import FEATURE, MINIMUM_WORK, SPATIAL, Blocks, chain_of
 from .convolution_tiles import Tiles, Write
 from .convolution_window import Loop, Window, turns
 from .dot import accumulator_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import COMPUTE, IN_VECTORS, read_vector
 
 MAXIMUM_SUM_VECTORS = 24
 """Vectors of sums of a tile: more need no fewer loads, and are more code."""
@@ -461,16 +461,10 @@ class Kernel:
     def _load(self, offset: Index, v: int) -> Value:
         tiles, b, dtype = self.tiles, self.b, self.buffer.dtype
         stored = raw_type(b.types, dtype)
-        type = b.vector(self.lanes, stored)
         place = b.pointer(tiles.e.pointers[self.buffer.argument], offset, stored)
         left = self.width - v * self.lanes
-        if left >= self.lanes:
-            raw = b.load(place, type, dtype.bytes)
-        else:
-            zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
-            rest = b.op("vector.broadcast", zero, type=type)
-            raw = b.load_masked(place, b.first_lanes(self.lanes, left), rest, dtype.bytes)
-        return raw if dtype is tiles.wide else IN_VECTORS[dtype](b, raw, self.vector)
+        mask = b.first_lanes(self.lanes, left) if left < self.lanes else None
+        return read_vector(b, place, dtype, tiles.wide, self.lanes, mask)
 
 
 def size_of(buffer: Buffer) -> int:

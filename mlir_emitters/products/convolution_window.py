@@ -17,7 +17,7 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS
+from .dot_dtypes import read_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +106,15 @@ class Window:
         starts: list[Index] = [0, *numbers[: positions - 1]]
         del numbers[: self.positions - 1]
         element, stored = raw_type(b.types, self.wide), raw_type(b.types, self.kernel)
-        vector, raw = b.vector(self.lanes, element), b.vector(self.lanes, stored)
+        vector = b.vector(self.lanes, element)
         vectors = self.columns // self.lanes
 
         def weights(first: Index, v: int) -> Value:
-            place = b.pointer(kernel, b.add(first, v * self.lanes), stored)
+            place, mask = b.pointer(kernel, b.add(first, v * self.lanes), stored), None
             if self.masked and v == vectors - 1:
-                mask_type = b.vector(self.lanes, b.types.i1)
-                mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=mask_type)
-                zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
-                found = b.load_masked(place, mask, b.op("vector.broadcast", zero, type=raw), self.kernel.bytes)
-            else:
-                found = b.load(place, raw, self.kernel.bytes)
-            return found if self.kernel is self.wide else IN_VECTORS[self.kernel](b, found, vector)
+                bits = b.vector(self.lanes, b.types.i1)
+                mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=bits)
+            return read_vector(b, place, self.kernel, self.wide, self.lanes, mask)
 
         def nest(level: int, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
             """`before` plus the products in the loops from `level` on. place, first: of the first factors."""

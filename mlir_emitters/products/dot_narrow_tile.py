@@ -16,7 +16,7 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS
+from .dot_dtypes import read_vector
 from .dot_registers import registers_of
 
 ROWS_AT_ONCE = 8  # streams of memory that a processor follows at the same time
@@ -176,8 +176,7 @@ class _Body:
     def _of_row(self, start: Index, k: Index) -> Value:
         b, tile = self.b, self.tile
         place = b.pointer(self.memory[0], b.add(start, k), self.raw)
-        value = b.load(place, b.vector(tile.lanes, self.raw), tile.source.bytes)
-        return value if tile.source is tile.wide else IN_VECTORS[tile.source](b, value, self.vector)
+        return read_vector(b, place, tile.source, tile.wide, tile.lanes)
 
     def _added(self, sums: Sequence[Value], rows: Sequence[Value], k: Index) -> list[Value]:
         """The sums, row by row, with products of vectors of rows and columns."""

@@ -14,7 +14,7 @@ from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..loops.squares import square_turned
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS, converts_in_vectors
+from .dot_dtypes import converts_in_vectors, read_vector
 from .dot_tile import CACHE_LINE
 from .dot_words import WORD, word_of
 
@@ -173,9 +173,8 @@ class Pack:
 
     def _vector(self, b: Builder, place: Pointer) -> Value:
         """A vector of B, converted, or as words."""
+        if self.words == 1:
+            return read_vector(b, place, self.source, self.wide, self.lanes)
         raw, element = (raw_type(b.types, d) for d in (self.source, self.wide))
-        vector = b.vector(self.lanes, element)
         value = b.load(place, b.vector(self.lanes * self.words, raw), self.source.bytes)
-        if self.words > 1:
-            return b.op("vector.bitcast", value, type=vector)
-        return value if self.source is self.wide else IN_VECTORS[self.source](b, value, vector)
+        return b.op("vector.bitcast", value, type=b.vector(self.lanes, element))

@@ -17,7 +17,7 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS
+from .dot_dtypes import read_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RowsOfB:
         memory, (left_at, right_at, out_at), numbers = parameters[:3], parameters[3:6], parameters[6:]
         along, row, columns, adds, *others = numbers
         raw, element = raw_type(b.types, self.right), raw_type(b.types, self.wide)
-        vector, narrow = (b.vector(self.lanes, x) for x in (element, raw))
+        vector = b.vector(self.lanes, element)
         factors = []
         for k in range(self.rows):
             found = decode(b, self.left, load_element(b, memory[0], self.left, b.add(left_at, b.mul(along, k))))
@@ -71,8 +71,7 @@ class RowsOfB:
             total: Value | None = None
             for factor, start in zip(factors, starts, strict=True):
                 place = b.pointer(memory[1], b.add(start, column.index), raw)
-                read = b.load(place, narrow, self.right.bytes)
-                value = read if self.right is self.wide else IN_VECTORS[self.right](b, read, vector)
+                value = read_vector(b, place, self.right, self.wide, self.lanes)
                 total = self._added(b, factor, value, total)
             for start in starts:
                 ahead = b.add(b.add(start, column.index), b.mul(row, self.rows))
