@@ -15,6 +15,7 @@ from ...hlo.records import dataclass
 from ..core.builder import Index, Value
 from ..core.elements import Scalar, flatten, gathered, unflatten
 from ..core.graph import Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import positions_of
@@ -22,7 +23,7 @@ from ..loops.reduced import initials_of, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..reductions.results import write_together
-from .group import LINE, Group, SharedScalars, types_of
+from .group import LINE, Group, types_of
 from .group_rows import neutral, operation_of
 
 MINIMUM_ITEM_ROWS = 2
@@ -105,10 +106,10 @@ class ColumnKernel:
         b, blocks, group = self.b, self.blocks, self.group
         arrays = []
         for sums in self._sums():
-            arrays.append(SharedScalars(group, types_of(sums[0]), blocks.width * group.shape.down))
+            arrays.append(group.slots(types_of(sums[0]), blocks.width * group.shape.down))
             line = b.mul(group.down, blocks.width)
             for n, value in enumerate(sums):
-                arrays[-1].write(b.add(line, self._column(n)), value)
+                arrays[-1].write(b.add(line, self._column(n)), flatten(value))
         group.barrier()
         with group.only(b.compare_integers("ult", group.down, b.constant(blocks.each, b.types.i64))):
             place = b.add(b.mul(group.down, blocks.items), group.across)
@@ -187,7 +188,7 @@ class ColumnKernel:
         is_whole, is_rest = (b.compare_integers(how, self.group.down, b.constant(whole, i64)) for how in ("ult", "eq"))
         return b.select(is_whole, counts[0], b.select(is_rest, *counts[1:])), start
 
-    def _total(self, node: Node, array: SharedScalars, place: Index) -> Scalar:
+    def _total(self, node: Node, array: Slots, place: Index) -> Scalar:
         """The result of a column: its initial value and the sums of all items, in their order."""
         b, e, dtype = self.b, self.e, node.output.dtype
         places = [b.add(place, self.blocks.width * n) for n in range(self.group.shape.down)]

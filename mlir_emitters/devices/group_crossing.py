@@ -13,15 +13,16 @@ from ...codegen.options import GroupShape
 from ...hlo.records import dataclass
 from ..core.access import AccessMap
 from ..core.builder import Index
-from ..core.elements import scalar_types
+from ..core.elements import flatten, scalar_types
 from ..core.graph import Buffer, origin
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..reductions.results import write_together
 from ..roots import why_no_loops
-from .group import LINE, Group, SharedScalars
+from .group import LINE, Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class CrossingKernel:
         self.e, self.b, self.tiles, self.group = e, e.b, tiles, group
         ((self.slow, self.height), (self.fast, self.width)) = tiles.sides
         self.pitch = self.height + 1  # a line further is another bank, and another set of a cache
-        self.staged: list[tuple[Buffer, tuple[int, ...], SharedScalars]] = []
+        self.staged: list[tuple[Buffer, tuple[int, ...], Slots]] = []
         self.sources = [x for x in reads.leaves if x.follows(self.slow)]
 
     def emit(self, write: Callable[[Indices], None]) -> None:
@@ -135,7 +136,7 @@ class CrossingKernel:
         if group.used + count * source.dtype.bytes + LINE > shape.memory or self.height % shape.across:
             return
         types = scalar_types(b.types, source.dtype, raw=True)
-        array = SharedScalars(group, types, count)
+        array = group.slots(types, count)
         index, starts = self._begin()
         for down in range(0, self.width, shape.down):
             for across in range(0, self.height, shape.across):
@@ -143,5 +144,5 @@ class CrossingKernel:
                 index[self.slow], index[self.fast] = b.add(starts[0], y), b.add(starts[1], x)
                 with self._within(index):
                     raw = self.e.value(source, tuple(index[d] for d in places), raw=True)
-                    array.write(b.add(b.mul(x, self.pitch), y), raw)
+                    array.write(b.add(b.mul(x, self.pitch), y), flatten(raw))
         self.staged.append((source, places, array))

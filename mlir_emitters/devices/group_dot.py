@@ -23,7 +23,7 @@ from ..loops.view import Subject, View
 from ..numerics.convert import convert_to
 from ..products.dot import accumulator_of, dimension_numbers, multiply_add, narrow, operand_indices
 from ..reductions.results import write_together
-from .group import Group, SharedScalars
+from .group import Group
 
 MINIMUM_ROWS, MINIMUM_TERMS = 8, 8
 """Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
@@ -144,7 +144,7 @@ class TileKernel:
         self.wide, self.depth = accumulator_of(tiling.node), tiling.depth
         self.zero = self._zero()
         sides = (tiling.left, tiling.right)
-        self.shared = {side: SharedScalars(group, [self.zero.type], self.depth * side.tile) for side in sides}
+        self.shared = {side: group.slots([self.zero.type], self.depth * side.tile) for side in sides}
         self.at_tile()
 
     def at_tile(self) -> None:
@@ -201,7 +201,7 @@ class TileKernel:
         for one, two in self._shares(slow, fast):
             term, free = (two, one) if side.contiguous else (one, two)
             value = self._element(side, b.add(self.starts[side], free), b.add(first, term))
-            self.shared[side].write(self._in_memory(side, term, free), value)
+            self.shared[side].write(self._in_memory(side, term, free), [value])
 
     def _shares(self, slow: int, fast: int) -> Iterator[tuple[Index, Index]]:
         """The positions that the item has of `slow` × `fast` ones. A vector of items sees that they are neighbours

@@ -19,6 +19,7 @@ from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Value
 from ..core.elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, gathered, parts, unflatten
 from ..core.graph import STEPWISE, WIDENED, Buffer, Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, positions_of
@@ -28,7 +29,7 @@ from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..rows.row_walks import Rows, Walk, is_reduced
 from ..rows.rows import RowKernel
-from .group import LINE, Group, SharedScalars, types_of
+from .group import LINE, Group, types_of
 
 MINIMUM_ROW_ELEMENTS = 32
 """Elements of a row from which on a group has work for its items."""
@@ -210,20 +211,20 @@ class GroupRows(RowKernel):
             return []
         b, group, lanes = self.b, self.group, self.lanes
         few, own = 1 << ((lanes.bit_length() - 1) // 2), self._parts(nodes, values)
-        every = [SharedScalars(group, types_of(part), lanes * self.rows) for part in own]
-        some = [SharedScalars(group, types_of(part), few * self.rows) for part in own]
+        every = [group.slots(types_of(part), lanes * self.rows) for part in own]
+        some = [group.slots(types_of(part), few * self.rows) for part in own]
         for array, part in zip(every, own, strict=True):
-            array.write(self._of_row(group.across, lanes), part)
+            array.write(self._of_row(group.across, lanes), flatten(part))
         group.barrier()
         with group.only(b.compare_integers("ult", group.across, b.constant(few, b.types.i64))):
             places = [self._of_row(b.add(group.across, few * k), lanes) for k in range(lanes // few)]
             for node, array, target in zip(nodes, every, some, strict=True):
-                target.write(self._of_row(group.across, few), self._combined(node, array, places))
+                target.write(self._of_row(group.across, few), flatten(self._combined(node, array, places)))
         group.barrier()
         places = [self._of_row(k, few) for k in range(few)]
         return [self._combined(node, array, places) for node, array in zip(nodes, some, strict=True)]
 
-    def _combined(self, node: Node, array: SharedScalars, places: Sequence[Index]) -> Scalar:
+    def _combined(self, node: Node, array: Slots, places: Sequence[Index]) -> Scalar:
         """Values in the group's memory, combined in this order."""
         dtype = node.output.dtype
         total = unflatten(array.read(places[0]), dtype)

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import Scalar, decode, encode, flatten, raw_type, unflatten
 from ..core.graph import Buffer, Node, reachable
-from ..core.memory import bytes_of
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
 from ..loops.ranges import Steps
 from ..numerics.convert import convert_to
@@ -186,18 +184,16 @@ class ScatterLoops:
             count: Index = min(size, BLOCK)
             if size > BLOCK and size % BLOCK:
                 count = b.least(b.sub(size, block.index), BLOCK)
-            spaces: list[list[tuple[Value, ir.Type]]] = []
+            spaces: list[Slots] = []
             with b.loop(0, count) as first:
                 for buffer, place in self.reads(prepared, (*outer, b.add(block.index, first.index))):
                     values = flatten(self.e.value(buffer, place))
-                    spaces.append([(b.alloca(x.type, min(size, BLOCK), 64), x.type) for x in values])
-                    for value, (space, type) in zip(values, spaces[-1], strict=True):
-                        b.store(value, b.pointer(space, first.index, type), bytes_of(type))
+                    spaces.append(Slots.for_values(b, values, min(size, BLOCK)))
+                    spaces[-1].write(first.index, values)
             with b.loop(0, count) as second:
                 batch = (*outer, b.add(block.index, second.index))
                 for (buffer, place), kept in zip(self.reads(prepared, batch), spaces, strict=True):
-                    found = [b.load(b.pointer(x, second.index, type), type, bytes_of(type)) for x, type in kept]
-                    b.remember((buffer, place, False), unflatten(found, buffer.dtype))
+                    b.remember((buffer, place, False), unflatten(kept.read(second.index), buffer.dtype))
                 self.visit(batch)
 
     def reads(self, prepared: Sequence[Buffer], batch: Indices) -> Iterator[tuple[Buffer, Indices]]:

@@ -15,6 +15,7 @@ from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.elements import Scalar, encode, flatten, gathered, spread, unflatten
 from ..core.graph import Buffer, Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
 from ..loops.ranges import Steps, chunks, grouped, outer_loops, width_of
 from ..loops.reduced import only_op
@@ -183,14 +184,9 @@ class RunningReduction:
     def tile(self, starts: list[Value], column: int, begin: Index, width: int) -> None:
         """Many values side by side, on the stack."""
         b = self.b
-        slots = [b.alloca(v.type, width, 64) for v in starts]
-
-        def place(k: int, at: Index) -> Value:
-            return b.pointer(slots[k], at, starts[k].type)
-
+        slots = Slots.for_values(b, starts, width, alignment=1)
         with b.loop(0, width) as loop:
-            for k, start in enumerate(starts):
-                b.store(start, place(k, loop.index), 1)
+            slots.write(loop.index, starts)
         for lower, upper, shown in (
             (0, self.unseen, False),
             (self.unseen, self.unseen + self.count, True),
@@ -199,12 +195,10 @@ class RunningReduction:
                 continue
             with b.loop(lower, upper) as turn, b.loop(0, width) as loop:
                 self.index[column] = b.add(begin, loop.index)
-                values = [b.load(place(k, loop.index), v.type, 1) for k, v in enumerate(starts)]
-                values = self.more(values, turn.index)
+                values = self.more(slots.read(loop.index), turn.index)
                 if shown:
                     self.write(values)
-                for k, value in enumerate(values):
-                    b.store(value, place(k, loop.index), 1)
+                slots.write(loop.index, values)
 
     def more(self, values: Sequence[Value], turn: Index) -> list[Value]:
         """The values after one more element. Sets the index to that of the result."""
@@ -264,9 +258,9 @@ class Pool:
         # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
         unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED else Unroll.ANY
         start = self.opened(start)
-        slots = [b.alloca(v.type, width, 64) for v in start]
+        slots = Slots.for_values(b, start, width, alignment=1)
         with b.loop(0, width, unroll=unroll) as loop:
-            self.put(slots, loop.index, start)
+            slots.write(loop.index, start)
         loops, spot = self.open_rows()
         slide = self.slides[self.column]
         loops.append(b.open_loop(0, slide.window))
@@ -274,10 +268,10 @@ class Pool:
         loops.append(b.open_loop(*slide.positions(b, tap, begin, b.add(begin, width)), unroll=unroll))
         spot[self.column] = slide.element(b, loops[-1].index, tap)
         at = b.sub(loops[-1].index, begin)
-        self.put(slots, at, self.joined(self.get(slots, at, start), self.element(spot)))
+        slots.write(at, self.joined(slots.read(at), self.element(spot)))
         b.close_loops(loops)
         with b.loop(0, width, unroll=unroll) as loop:
-            self.write(b.add(begin, loop.index), self.get(slots, loop.index, start))
+            self.write(b.add(begin, loop.index), slots.read(loop.index))
 
     def open_rows(self) -> tuple[list[Loop], list[Index]]:
         """Open loops over the rows of the input under a tile: the loops, and their positions in the input."""
@@ -310,10 +304,3 @@ class Pool:
         self.index[self.column] = position
         value = unflatten(values, dtype) if self.keys is None else half.of_key(b, values[0])
         self.e.store(self.result, tuple(self.index), encode(b, dtype, value))
-
-    def get(self, slots: Sequence[Value], at: Index, like: Sequence[Value]) -> list[Value]:
-        return [self.b.load(self.b.pointer(x, at, v.type), v.type, 1) for x, v in zip(slots, like, strict=True)]
-
-    def put(self, slots: Sequence[Value], at: Index, values: Sequence[Value]) -> None:
-        for x, value in zip(slots, values, strict=True):
-            self.b.store(value, self.b.pointer(x, at, value.type), 1)

@@ -20,7 +20,8 @@ from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import Scalar, flatten, parts, raw_type
 from ..core.graph import Buffer, Node, is_rounded_once
-from ..core.memory import DYNAMIC, bytes_of
+from ..core.memory import DYNAMIC
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices, load_element, store_element
 from ..loops.form import Answer, Fits, fewer
 from ..loops.ranges import Steps, bounds
@@ -227,14 +228,6 @@ def _held(b: Builder, dtype: DType) -> ir.Type:
     return b.types.f32 if dtype is DType.F32 else b.types.i32
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """A part of a reduction's accumulator, for each lane."""
-
-    type: ir.Type
-    memory: Value
-
-
 class AbreastRows(RowKernel):
     """Emits one row kernel, a block of rows at a time."""
 
@@ -249,7 +242,7 @@ class AbreastRows(RowKernel):
         self.blocks: dict[Buffer, Columns] = {}  # of operands, results, and what is kept between walks
         self.places: dict[Buffer, Value] = {}  # the block's part of arrays in memory
         self.numbers: dict[Buffer, Value] = {}  # of rows, for the walks
-        self.totals: list[tuple[Running, list[State]]] = []
+        self.totals: list[tuple[Running, Slots]] = []
 
     def emit(self, steps: Steps | None = None) -> None:
         b, length = self.b, self.graph.length
@@ -341,7 +334,7 @@ class AbreastRows(RowKernel):
     def _walk(self, step: Walk) -> None:
         b = self.b
         running = [Running(self, node, three=False) for node in step.reductions]
-        state: list[list[State]] = []
+        state: list[Slots] = []
         numbers = step.numbers
         with self._lanes():
             self._recall_rows()
@@ -352,8 +345,8 @@ class AbreastRows(RowKernel):
                     store_element(b, self.numbers[x], x.dtype, self.lane, value)
             for each in running:
                 opened = self.opened(each)
-                state.append([State(v.type, self._array(v.type, 1)) for v in opened])
-                self._put(state[-1], opened)
+                state.append(Slots.for_values(b, opened, self.lanes))
+                state[-1].write(self.lane, opened)
         with b.loop(0, self.graph.length, unroll=Unroll.NONE) as column:
             self.column, self.column_number = [column.index], column.index
             with self._lanes():
@@ -363,22 +356,14 @@ class AbreastRows(RowKernel):
                     if x in self.blocks:
                         b.remember((x, self.place(x), True), self.blocks[x].read(self.at))
                 self.recall_held(step)
-                remaining = iter(self.combined(running, [v for arrays in state for v in self._get(arrays)]))
-                for arrays in state:
-                    self._put(arrays, list(islice(remaining, len(arrays))))
+                remaining = iter(self.combined(running, [v for slots in state for v in slots.read(self.lane)]))
+                for slots in state:
+                    slots.write(self.lane, list(islice(remaining, len(slots.types))))
                 self.keep_and_write(step)
         self.totals += zip(running, state, strict=True)
 
     def _array(self, type: ir.Type, count: int) -> Value:
         return self.b.alloca(type, self.lanes * count, 64)
-
-    def _put(self, states: Sequence[State], values: Sequence[Value]) -> None:
-        for state, value in zip(states, values, strict=True):
-            self.b.store(value, self.b.pointer(state.memory, self.lane, state.type), bytes_of(state.type))
-
-    def _get(self, states: Sequence[State]) -> list[Value]:
-        b = self.b
-        return [b.load(b.pointer(x.memory, self.lane, x.type), x.type, bytes_of(x.type)) for x in states]
 
     def _recall_rows(self) -> None:
         """Let what is known of the current row be known: elements in memory, and results of reductions."""
@@ -387,8 +372,8 @@ class AbreastRows(RowKernel):
             if x not in self.blocks:
                 value = load_element(b, self.places[x], x.dtype, self.lane)
                 b.remember((x, self.place(x), True), value)
-        for running, arrays in self.totals:
-            self.bind(running.node, running.close(self._get(arrays)))
+        for running, slots in self.totals:
+            self.bind(running.node, running.close(slots.read(self.lane)))
         self._recall_numbers(list(self.numbers))
 
     def _recall_numbers(self, numbers: Sequence[Buffer]) -> None:
