@@ -17,7 +17,7 @@ from ..core.elements import Scalar, flatten, gathered, unflatten
 from ..core.graph import Node
 from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits, fewer, more
+from ..loops.form import Answer, fewer, fitting, more
 from ..loops.ranges import positions_of
 from ..loops.reduced import initials_of, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
@@ -64,8 +64,7 @@ class ColumnBlocks:
 
 def fits(view: View, subject: Subject) -> Answer:
     assert view.group is not None
-    blocks = column_blocks_of(subject.products, view.group)
-    return blocks if isinstance(blocks, str) else Fits(blocks)
+    return fitting(column_blocks_of(subject.products, view.group))
 
 
 def emit(e: Elemental, subject: Subject, blocks: ColumnBlocks, group: Group) -> None:

@@ -12,7 +12,7 @@ from ...codegen.options import GroupShape
 from ..core.builder import Index, Value
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits, fewer
+from ..loops.form import Answer, fewer, fitting
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..products.dot import accumulator_of
@@ -24,8 +24,7 @@ from .group_dot import MINIMUM_TERMS, Side, TileKernel, Tiling, side_of, tiled
 
 def fits(view: View, subject: Subject) -> Answer:
     assert view.group is not None
-    tiling = tiling_of(subject.node, view.group)
-    return tiling if isinstance(tiling, str) else Fits(tiling)
+    return fitting(tiling_of(subject.node, view.group))
 
 
 def emit(e: Elemental, subject: Subject, tiling: Tiling, group: Group) -> None:

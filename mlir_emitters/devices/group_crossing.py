@@ -17,7 +17,7 @@ from ..core.elements import flatten, scalar_types
 from ..core.graph import Buffer, origin
 from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits
+from ..loops.form import Answer, fitting
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..reductions.results import write_together
@@ -48,8 +48,7 @@ class CrossingTiles:
 def fits(view: View, subject: Subject) -> Answer:
     if subject.products or not isinstance(subject.rows, str) or not _is_nest(view, subject):
         return "the results are not computed by one nest of loops, element by element"
-    tiles = crossing_tiles_of(subject.reads, view.group) if view.group is not None else ""
-    return tiles if isinstance(tiles, str) else Fits(tiles)
+    return fitting(crossing_tiles_of(subject.reads, view.group) if view.group is not None else "")
 
 
 def _is_nest(view: View, subject: Subject) -> bool:

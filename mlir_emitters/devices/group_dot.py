@@ -17,7 +17,7 @@ from ..core.builder import Index, Value
 from ..core.elements import flatten
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits, fewer
+from ..loops.form import Answer, fewer, fitting
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..numerics.convert import convert_to
@@ -79,8 +79,7 @@ class Tiling:
 
 def fits(view: View, subject: Subject) -> Answer:
     assert view.group is not None
-    tiling = tiling_of(subject.node, view.group)
-    return tiling if isinstance(tiling, str) else Fits(tiling)
+    return fitting(tiling_of(subject.node, view.group))
 
 
 def emit(e: Elemental, subject: Subject, tiling: Tiling, group: Group) -> None:

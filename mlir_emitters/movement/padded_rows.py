@@ -15,7 +15,7 @@ from ..core.elements import flatten, parts, raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental
-from ..loops.form import Answer, Fits, fewer, more
+from ..loops.form import Answer, fewer, fitting, more
 from ..loops.ranges import Steps, bounds
 from ..loops.view import Subject, View
 
@@ -132,8 +132,7 @@ def padding_of(facts: Facts, result: Buffer) -> Padding | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    found = padding_of(view.facts, subject.first)
-    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+    return fitting(padding_of(view.facts, subject.first), are_whole_rows(subject.first, view.partition))
 
 
 def emit(e: Elemental, subject: Subject, padding: Padding, steps: Steps | None) -> None:

@@ -14,7 +14,7 @@ from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.graph import Buffer, Node, reachable, visited
 from ..core.index_arithmetic import Axis
 from ..loops.elemental import Elemental
-from ..loops.form import Answer, Fits, fewer
+from ..loops.form import Answer, fewer, fitting
 from ..loops.generic import MOVES, emit_generic
 from ..loops.loops import Axes
 from ..loops.ranges import Steps, open_steps
@@ -87,8 +87,7 @@ def boxes_of(group: Sequence[Buffer], numbered: Sequence[int] = ()) -> tuple[Box
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    boxes = boxes_of(subject.results, view.numbered)
-    return boxes if isinstance(boxes, str) else Fits(boxes)
+    return fitting(boxes_of(subject.results, view.numbered))
 
 
 def emit(e: Elemental, subject: Subject, boxes: tuple[Box, ...], steps: Steps | None) -> None:

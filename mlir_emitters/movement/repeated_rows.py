@@ -12,7 +12,7 @@ from ..core.builder import Unroll, Value
 from ..core.elements import ROUNDED, flatten, parts, raw_type
 from ..core.graph import Buffer, reachable
 from ..loops.elemental import Elemental
-from ..loops.form import Answer, Fits, fewer, more
+from ..loops.form import Answer, fewer, fitting, more
 from ..loops.ranges import Steps, bounds, outer_loops
 from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
@@ -94,8 +94,7 @@ def repetition_of(reads: AccessMap) -> Repetition | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    found = repetition_of(subject.reads)
-    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+    return fitting(repetition_of(subject.reads), are_whole_rows(subject.first, view.partition))
 
 
 def emit(e: Elemental, subject: Subject, repetition: Repetition, steps: Steps | None) -> None:
