@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from ...hlo.opclasses import EXPENSIVE
 from ...planning.partition import Partition
 from ..core.access import AccessMap
-from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.builder import Builder, Index, Loop, Unroll
 from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..core.index_arithmetic import Axis
-from .ranges import Steps, grouped, neighbours, open_steps, outer_loops, width_of
+from .ranges import Steps, grouped, neighbours, outer_loops, width_of
 
 BLOCK = 16
 MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
@@ -171,76 +171,46 @@ def tiled(
     """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind, unroll: of the loops in a
     tile. before: called with the positions along the other dimensions and the starts along these, before those loops.
     """
-    if steps is not None:
-        _tiled_steps(b, over, crossing, body, steps, kind, before, unroll)
-        return
-    index: list[Index] = [0] * len(over.dims)
-    loops: list[Loop] = []
-    for d in (d for d in over.order if d not in crossing):
-        loops.append(b.open_loop(0, over.dims[d]))
-        index[d] = loops[-1].index
-    starts: dict[int, Value] = {}
-    for d in crossing:
-        loops.append(b.open_loop(0, over.dims[d], BLOCK))
-        starts[d] = loops[-1].index
-    before(index, starts[crossing[0]], starts[crossing[1]])
-    inner = kind(b)
-    for d in crossing:
-        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), unroll)
-    body(tuple(index))
-    inner.close()
-    b.close_loops(loops)
+    (slow, fast), dims = crossing, over.dims
+    inside: tuple[int, ...] = () if steps is None else steps.dimensions
+    index: list[Index] = [0] * len(dims)
+    others = [d for d in over.order if d not in (*crossing, *inside)]
+
+    def tiles(top: Index, around: Sequence[int] = (), height: int | None = None) -> None:
+        """All tiles of a row of them, in loops over the dimensions around."""
+        with outer_loops(b, None, (), dims, around) as places, b.loop(0, dims[fast], BLOCK) as left:
+            for d, place in places.items():
+                index[d] = place
+            before(index, top, left.index)
+            inner = kind(b)
+            index[slow] = inner.open(top, _side(b, top, dims[slow]) if height is None else height, unroll)
+            index[fast] = inner.open(left.index, _side(b, left.index, dims[fast]), unroll)
+            body(tuple(index))
+            inner.close()
+
+    if steps is None:
+        with outer_loops(b, None, (), dims, others) as places, b.loop(0, dims[slow], BLOCK) as top:
+            for d, place in places.items():
+                index[d] = place
+            tiles(top.index)
+    elif slow in inside:
+        width = width_of(steps.partition, dims[slow], BLOCK)
+        assert width is not None
+        for outer, start, height in grouped(b, steps, [dims[d] for d in inside], width):
+            for d, place in zip(inside, outer, strict=False):
+                index[d] = place
+            tiles(start, others, height)
+    else:
+        whole = dims[slow] - dims[slow] % BLOCK
+        with outer_loops(b, steps, inside, dims, ()) as places:
+            for d, place in places.items():
+                index[d] = place
+            for start, end, height in ((0, whole, BLOCK), (whole, dims[slow], dims[slow] - whole)):
+                if start < end:
+                    with b.loop(start, end, height) as top:
+                        tiles(top.index, others, height)
 
 
 def _side(b: Builder, start: Index, size: int) -> Index:
     """The places of a tile that begins at `start`, along a dimension of this size."""
     return BLOCK if size % BLOCK == 0 else b.least(b.sub(size, start), BLOCK)
-
-
-def _tiled_steps(
-    b: Builder,
-    over: Buffer,
-    crossing: tuple[int, int],
-    body: Callable[[tuple[Index, ...]], None],
-    steps: Steps,
-    kind: type[Inner],
-    before: Before,
-    unroll: Unroll,
-) -> None:
-    (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
-    index: list[Index] = [0] * len(dims)
-    others = [d for d in over.order if d not in (*crossing, *inside)]
-
-    def tile(top: Index, height: int) -> None:
-        """All tiles of a row of them."""
-        loops = []
-        for d in others:
-            loops.append(b.open_loop(0, dims[d]))
-            index[d] = loops[-1].index
-        loops.append(b.open_loop(0, dims[fast], BLOCK))
-        left = loops[-1].index
-        before(index, top, left)
-        inner = kind(b)
-        index[slow] = inner.open(top, height, unroll)
-        index[fast] = inner.open(left, _side(b, left, dims[fast]), unroll)
-        body(tuple(index))
-        inner.close()
-        b.close_loops(loops)
-
-    sizes = [dims[d] for d in inside]
-    if slow in inside:
-        width = width_of(steps.partition, dims[slow], BLOCK)
-        assert width is not None
-        for outer, top, height in grouped(b, steps, sizes, width):
-            for d, place in zip(inside, outer, strict=False):
-                index[d] = place
-            tile(top, height)
-        return
-    around, places = open_steps(b, steps, sizes)
-    for d, place in zip(inside, places, strict=True):
-        index[d] = place
-    for start, height in ((0, BLOCK), (dims[slow] - dims[slow] % BLOCK, dims[slow] % BLOCK)):
-        if height and (start or dims[slow] >= BLOCK):
-            with b.loop(start, dims[slow] - dims[slow] % BLOCK if height == BLOCK else dims[slow], height) as loop:
-                tile(loop.index, height)
-    b.close_loop(around)
