@@ -173,38 +173,34 @@ def tiled(
     """
     (slow, fast), dims = crossing, over.dims
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
-    index: list[Index] = [0] * len(dims)
+    index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
     others = [d for d in over.order if d not in (*crossing, *inside)]
 
     def tiles(top: Index, around: Sequence[int] = (), height: int | None = None) -> None:
         """All tiles of a row of them, in loops over the dimensions around."""
         with outer_loops(b, None, (), dims, around) as places, b.loop(0, dims[fast], BLOCK) as left:
-            for d, place in places.items():
-                index[d] = place
-            before(index, top, left.index)
+            index.update(places)
+            before([*index.values()], top, left.index)
             inner = kind(b)
             index[slow] = inner.open(top, _side(b, top, dims[slow]) if height is None else height, unroll)
             index[fast] = inner.open(left.index, _side(b, left.index, dims[fast]), unroll)
-            body(tuple(index))
+            body(tuple(index.values()))
             inner.close()
 
     if steps is None:
         with outer_loops(b, None, (), dims, others) as places, b.loop(0, dims[slow], BLOCK) as top:
-            for d, place in places.items():
-                index[d] = place
+            index.update(places)
             tiles(top.index)
     elif slow in inside:
         width = width_of(steps.partition, dims[slow], BLOCK)
         assert width is not None
         for outer, start, height in grouped(b, steps, [dims[d] for d in inside], width):
-            for d, place in zip(inside, outer, strict=False):
-                index[d] = place
+            index.update(zip(inside, outer, strict=False))
             tiles(start, others, height)
     else:
         whole = dims[slow] - dims[slow] % BLOCK
         with outer_loops(b, steps, inside, dims, ()) as places:
-            for d, place in places.items():
-                index[d] = place
+            index.update(places)
             for start, end, height in ((0, whole, BLOCK), (whole, dims[slow], dims[slow] - whole)):
                 if start < end:
                     with b.loop(start, end, height) as top:

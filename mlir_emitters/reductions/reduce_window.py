@@ -113,7 +113,7 @@ class RunningReduction:
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], along: int, from_end: bool):
         self.e, self.b, self.node, self.results, self.along, self.from_end = e, e.b, node, results, along, from_end
         self.size, self.count = node.inputs[0].dims[along], results[0].dims[along]
-        self.index: list[Index] = [0] * len(results[0].dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(results[0].dims)), 0)
         only = node.output.dtype
         self.in_double = only is DType.F32 and lone_op(node) is Op.ADD and not self.b.strict
 
@@ -130,8 +130,7 @@ class RunningReduction:
                 self.rows(starts, outer[-1] if outer else self.along, first, count)
             return
         with outer_loops(b, steps, inside, dims, outer) as places:
-            for d, place in places.items():
-                self.index[d] = place
+            self.index |= places
             for begin, width in chunks(b, 0, dims[column], TILE, bare=False):
                 self.tile(starts, column, begin, width)
 
@@ -149,15 +148,13 @@ class RunningReduction:
             width = width_of(steps.partition, dims[outer[-1]], TOGETHER, least=TOGETHER)
             if width is not None:
                 for places, first, count in grouped(b, steps, [dims[d] for d in outer], width):
-                    for d, place in zip(outer, places, strict=False):
-                        self.index[d] = place
+                    self.index |= zip(outer, places, strict=False)
                     yield first, count
                 return
         together = TOGETHER if outer and steps is None else 1
         loops = outer[:-1] if together > 1 else outer
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, loops) as found:
-            for d, place in found.items():
-                self.index[d] = place
+            self.index |= found
             if together == 1:
                 yield (self.index[outer[-1]] if outer else 0), 1
                 return
@@ -204,7 +201,7 @@ class RunningReduction:
         """The values after one more element. Sets the index to that of the result."""
         b = self.b
         self.index[self.along] = b.sub(self.size - 1, turn) if self.from_end else turn
-        elements = [self.e.value(x, tuple(self.index)) for x in self.node.inputs[: len(self.results)]]
+        elements = [self.e.value(x, tuple(self.index.values())) for x in self.node.inputs[: len(self.results)]]
         if self.in_double:  # rounding errors of a long f32 chain would be visible
             return [b.op("arith.addf", values[0], b.extend(flatten(elements[0])[0]))]
         return spread(combine(self.e, self.node, gathered(values, [x.dtype for x in self.node.outputs]), elements))
@@ -214,7 +211,7 @@ class RunningReduction:
         if self.in_double:
             values = [b.truncate(values[0], b.types.f32)]
         for value, result in zip(gathered(values, [x.dtype for x in self.node.outputs]), self.results, strict=True):
-            self.e.store(result, tuple(self.index), encode(b, result.dtype, value))
+            self.e.store(result, tuple(self.index.values()), encode(b, result.dtype, value))
 
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
@@ -237,7 +234,7 @@ class Pool:
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         self.e, self.b, self.node, self.result, self.slides = e, e.b, node, result, slides_of(node)
         self.column = result.shape.minor_to_major[0]
-        self.index: list[Index] = [0] * len(result.dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(result.dims)), 0)
         op = lone_op(node)
         self.selects = op in (Op.MAXIMUM, Op.MINIMUM)
         by_key = self.selects and node.output.dtype is DType.F16 and not self.b.by_element
@@ -248,8 +245,7 @@ class Pool:
         start = flatten(self.e.value(self.node.inputs[1], ()))
         outer = list(reversed(self.result.shape.minor_to_major[1:]))
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, outer) as places:
-            for d, place in places.items():
-                self.index[d] = place
+            self.index |= places
             for begin, width in chunks(b, 0, dims[self.column], TILE, bare=False):
                 self.tile(start, begin, width)
 
@@ -303,4 +299,4 @@ class Pool:
         b, dtype = self.b, self.node.output.dtype
         self.index[self.column] = position
         value = unflatten(values, dtype) if self.keys is None else half.of_key(b, values[0])
-        self.e.store(self.result, tuple(self.index), encode(b, dtype, value))
+        self.e.store(self.result, tuple(self.index.values()), encode(b, dtype, value))
