@@ -151,7 +151,7 @@ class RowSort(Runs):
         self.results, self.plan = results, plan
         self.dimension = node.attributes["dimensions"][0]
         self.length = node.inputs[0].dims[self.dimension]
-        self.index: list[Index] = [0] * len(results[0].dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(results[0].dims)), 0)
         self.counts: Pointer | None = None
 
     def emit(self, steps: Steps | None = None) -> None:
@@ -159,11 +159,14 @@ class RowSort(Runs):
         spare = self.spare()
         order = [d for d in reversed(first.shape.minor_to_major) if d != self.dimension]
         with outer_loops(self.b, steps, () if steps is None else steps.dimensions, first.dims, order) as places:
-            for d, place in places.items():
-                self.index[d] = place
-            self.index[self.dimension] = 0
+            self.index |= places | {self.dimension: 0}
             targets = [
-                Lane(self.e.pointers[r.argument], self.e.offset(r, tuple(self.index)), r.strides[self.dimension], r)
+                Lane(
+                    self.e.pointers[r.argument],
+                    self.e.offset(r, tuple(self.index.values())),
+                    r.strides[self.dimension],
+                    r,
+                )
                 for r in self.results
             ]
             self.row(targets, spare)
@@ -271,7 +274,7 @@ class RowSort(Runs):
     def source(self, position: Index) -> list[Scalar]:
         """The raw elements of the operands at a position."""
         self.index[self.dimension] = position
-        return [self.e.value(x, tuple(self.index), raw=True) for x in self.node.inputs]
+        return [self.e.value(x, tuple(self.index.values()), raw=True) for x in self.node.inputs]
 
     def merge_in_pairs(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
         """An even number of passes, to `second` and back in each turn: SPIR-V has no loops that carry memory."""

@@ -141,7 +141,7 @@ class Abreast:
         self.length = node.inputs[0].dims[self.dimension]
         sizes = [r.dims[self.dimension] for r in results]
         self.wanted = max(start + size for start, size in zip(starts, sizes, strict=True))
-        self.index: list[Index] = [0] * len(results[0].dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(results[0].dims)), 0)
         self.arrays: list[tuple[Pointer, ir.Type, int]] = []  # the keys, then what is held: (memory, type, bytes)
         self.numbers: dict[int, list[int]] = {}  # operand → its arrays, one for each part
         self.steps: Steps | None = None
@@ -183,25 +183,21 @@ class Abreast:
         order = [d for d in reversed(self.results[0].shape.minor_to_major) if d not in (self.dimension, along)]
         if steps is None or (along >= 0 and along not in inside):
             with outer_loops(b, steps, inside, dims, order) as places:
-                self.move(places)
+                self.index |= places
                 yield 0, dims[along], dims[along] % self.lanes == 0
             return
         order = [d for d in order if d not in inside]
         if along < 0 or len(inside) == 1:
             whole = steps.partition.least % self.lanes == steps.partition.extent % self.lanes == 0
             with outer_loops(b, None, (), dims, order) as places:
-                self.move(places)
+                self.index |= places
                 yield steps.begin, b.sub(steps.end, steps.begin), whole
             return
         for numbered, first, count in neighbours(b, steps, [dims[d] for d in inside]):
-            self.move(dict(zip(inside, numbered, strict=False)))
+            self.index |= zip(inside, numbered, strict=False)
             with outer_loops(b, None, (), dims, order) as places:
-                self.move(places)
+                self.index |= places
                 yield first, count, isinstance(count, int) and count % self.lanes == 0
-
-    def move(self, places: dict[int, Index]) -> None:
-        for d, place in places.items():
-            self.index[d] = place
 
     def at(self, position: Index, row: Index) -> tuple[Index, ...]:
         """The index of an element."""
@@ -211,8 +207,8 @@ class Abreast:
         elif self.steps is not None:
             inside = self.steps.dimensions
             sizes = [self.results[0].dims[d] for d in inside]
-            self.move(dict(zip(inside, positions_of(self.b, row, sizes), strict=True)))
-        return tuple(self.index)
+            self.index |= zip(inside, positions_of(self.b, row, sizes), strict=True)
+        return tuple(self.index.values())
 
     def by_count(self, left: Index, whole: bool, body: Callable[[Index], None]) -> None:
         """Code for a tile's number of rows: a constant, or what is left."""
