@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_whe
     from .migration.api import to_text as to_text
     from .migration.flags import Flags as Flags
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> the room module that holds it; `:` marks a module that is itself the name. Loaded by __getattr__ below.
 _PUBLIC: dict[str, str] = {

@@ -24,7 +24,7 @@ from .paired import Ratio
 from .rounds import Block, Clock, Run, Settings, interval, paired_blocks, random_order
 
 UNKNOWN_BYTES = 1 << 20
-"""Added to both peaks of memory: what a run takes beside its arrays, some pages, is not told from 0."""
+"""Added to both peaks of memory: what a run takes besides its arrays, some pages, is not told from 0."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a call of an FFI handler costs in a loop, beside XLA:CPU's call of the same handler in the same process.
+"""What a call of an FFI handler costs in a loop, next to XLA:CPU's call of the same handler in the same process.
 
 Run: .venv/bin/python -m testbed.benchmarks.handler_cost [--calls 20000] [--rounds 99] [--bounds 5,12,20]
 The handler does nothing: what counts is the way to it. A body of a loop holds EACH calls, and the time of the loop

@@ -3,8 +3,8 @@
 Run: .venv/bin/python -m testbed.benchmarks.many_callers [--callers 8] [--calls 10000] [--threads N] [--emitters FLAGS]
 Each caller calls a small program, a split one, rows with a reduction, and a loop of split kernels in turn, the small
 one most often, with inputs of its own, and compares the bits of each result with those of one thread alone. The heap is
-malloc's count of bytes, after a first part of as many calls and at the end. Exits 1 if a result is wrong or the
-heap or the pool of results has grown by more than --growth KiB.
+malloc's count of bytes, after a first part with the same number of calls, and at the end. Exits 1 if a result is wrong
+or the heap or the pool of results has grown by more than --growth KiB.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ STEADY, GAIN = 4, 0.97
 @dataclass(frozen=True)
 class Settings:
     """width: stop once the 95% interval is narrower than this part of the ratio. seconds: stop after this time,
-    whatever the width. sample: seconds of a timed sample, of as many runs as fit. rounds: in a block. compiles: how
-    often each side is compiled for its compile time. seed: of the orders and of the bootstrap.
+    whatever the width. sample: seconds of a timed sample, which holds the runs that fit. rounds: in a block. compiles:
+    how often each side is compiled for its compile time. seed: of the orders and of the bootstrap.
     """
 
     width: float = 0.02

@@ -20,17 +20,26 @@ if TYPE_CHECKING:
 @click.command()
 @case_options
 @json_option("the culprit and the evidence")
-def command(spec: str, stacks: str | None, seed: int | None, patience: float, as_json: bool) -> int:
+def command(
+    spec: str,
+    stacks: str | None,
+    seed: int | None,
+    patience: float,
+    exact: bool,
+    without_form: tuple[str, ...],
+    without_rewrite: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Find what is guilty of CASE by running it with one thing changed at a time, and name it with the evidence.
 
     CASE is the folder of a finding, or a MODULE as `testbed diff` takes; a small one (testbed reduce) is faster and
     clearer. Exit 0 if a culprit is named, 1 if the stacks agree, 3 if it is undecided whether they do.
     """
-    from ..differential.bisect import bisect
     from ..differential.child import Child
+    from ..differential.exact_bisect import bisect
     from ..differential.outcome import OutcomeKind
 
-    case = load_case(spec, stacks, seed, patience)
+    case = load_case(spec, stacks, seed, patience, exact, without_form, without_rewrite)
     with Child() as child, telling() as tell:
         found = bisect(case, child, on_step=tell)
     undecided = found.outcome.kind is OutcomeKind.UNDECIDED

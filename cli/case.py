@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .params import MODULE, patience_option
+from .switches import switch_options, switched
 
 if TYPE_CHECKING:
     from ..differential.finding import Finding
 
 
 def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """CASE, --stacks, --seed and --patience."""
+    """CASE, --stacks, --seed, --exact, --patience, --without-form and --without-rewrite."""
+    command = switch_options(command)
     for option in (
         patience_option,
+        click.option("--exact", is_flag=True, help="Compare over finite fields, without bounds (docs/exact.md)."),
         click.option("--seed", type=click.IntRange(0), metavar="S", help="Seed of inputs, in place of those of CASE."),
         click.option(
             "--stacks",
@@ -32,7 +35,15 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def load_case(spec: str, stacks: str | None, seed: int | None, patience: float) -> Finding:
+def load_case(
+    spec: str,
+    stacks: str | None,
+    seed: int | None,
+    patience: float,
+    exact: bool = False,
+    without_form: tuple[str, ...] = (),
+    without_rewrite: tuple[str, ...] = (),
+) -> Finding:
     """The case. Raises InputError, ParseError, VerificationError or FlagError."""
     from ..differential.finding import CASE_FILE, case_of, read_finding
     from ..migration.flags import Flags
@@ -52,5 +63,7 @@ def load_case(spec: str, stacks: str | None, seed: int | None, patience: float) 
         case = read_finding(Path(spec))
     else:
         case = case_of(load_program(spec), seed=seed)
-    case = replace(case, setting=replace(case.setting, budget=patience))
+    exact = exact or case.setting.exact
+    setting = switched(replace(case.setting, budget=patience, exact=exact), without_form, without_rewrite)
+    case = replace(case, setting=setting)
     return case if names is None else replace(case, stacks=names)

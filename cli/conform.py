@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, c, xla, parse, "
     "lhlo (written as LHLO and read back: the same IR, thunks and bits on both stacks), "
     "executions (the compiled host program, a file, other legal orders of thunks, a profile, two threads: the bits of "
-    "the interpreted thunks, on both stacks).",
+    "the interpreted thunks, on both stacks), "
+    "exact (both stacks, the HLO and the passes over finite fields, without bounds).",
 )
 @xla_flags_option
 @click.option(
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit per case and stack, beside --patience.",
+    help="Time limit per case and stack, besides --patience.",
 )
 @patience_option
 @handlers_option

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..hlo.remedies import adding
+from .diff_exact import compare_exactly, refuse_with_exact
 from .diff_report import Compared, print_iteration, print_stacks, to_json
 from .inputs import Inputs, input_options
 from .json_output import json_option
@@ -50,6 +51,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed and no --handle
     "--emitters", metavar="FLAGS", help="Emitters of the mlir stack, or of the platform host: mlir,reduce=legacy."
 )
 @xla_flags_option
+@click.option("--exact", is_flag=True, help="Compare both stacks, plan and passes over finite fields (docs/exact.md).")
 @click.option(
     "--debug",
     type=click.Choice(["memory"]),
@@ -91,6 +93,7 @@ def command(
     platforms: str | None,
     emitters: str | None,
     xla_flags: str | None,
+    exact: bool,
     debug: str | None,
     host_program: str,
     handlers: tuple[str, ...],
@@ -106,12 +109,25 @@ def command(
     """Compile MODULEs on both stacks, run them on all, compare every pair of stacks.
 
     Exit 0 only if all agree, 1 if some differ, 3 if that is undecided: results differ beyond the bounds of the module,
-    and whether the float rules permit it was not found out in the time of --patience.
+    and whether the float rules permit it was not found out in the time of --patience. --exact has no bounds.
     """
     from ..backends.xla import installed
     from ..differential.bounds import Tolerance
     from ..migration.stacks import STACKS, parse_stacks
 
+    asked = any(bound is not None for bound in (atol, rtol, ulp))
+    if exact:
+        refuse_with_exact(
+            {
+                "--stacks": stacks,
+                "--platforms": platforms,
+                "--emitters": emitters,
+                "--debug": debug,
+                "--xla-flags": xla_flags,
+                "--atol, --rtol or --ulp": asked,
+            }
+        )
+        return each_program("diff", modules, lambda _, p: compare_exactly(p, as_json), as_json)
     if platforms and stacks:
         raise click.UsageError("--platforms and --stacks exclude each other")
     if platforms and debug:
@@ -119,12 +135,11 @@ def command(
     if platforms:
         stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
     else:
-        with_xla = installed() and not handlers  # which XLA does not have
+        with_xla = installed() and not _foreign(handlers)  # which XLA does not have
         names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if with_xla else ())
         make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program, debug)
     if len(make) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
-    asked = any(bound is not None for bound in (atol, rtol, ulp))
     given = Tolerance(atol or 0.0, rtol or 0.0, ulp or 0.0) if asked else None
 
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
@@ -140,7 +155,7 @@ def command(
         if not as_json:
             last = compared[-1]
             print_stacks(last.runs, last.refusals, last.stopped)
-            for note in _notes(last, inputs, stacks, given, bool(handlers)):
+            for note in _notes(last, inputs, stacks, given, _foreign(handlers)):
                 say(wrapped(note))
             _print_verdict(compared)
         status = heaviest(c.status for c in compared)
@@ -237,6 +252,11 @@ def _notes(
     if given is not None:
         notes.append(f"bounds: as given, {given}; the bounds of the module itself were not used")
     return notes
+
+
+def _foreign(handlers: Sequence[str]) -> bool:
+    """Whether any of the given handlers is one that XLA does not have."""
+    return any(spec != "jaxlib" for spec in handlers)
 
 
 def _print_verdict(compared: Sequence[Compared]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .diff_exact import body_of
 from .json_output import json_option, print_document
 from .output import say, wrapped
 from .params import MODULE
@@ -69,10 +70,10 @@ def _rows(path: Path, names: tuple[str, ...], seed: int, whole: bool, every: int
 
 
 def _is_open(found: Checked) -> bool:
-    """Whether a kernel might be wrong and was not run. One of a library is the same on both stacks."""
+    """Whether a kernel might be wrong and was not run."""
     from ..differential.exact.check import Status
 
-    return found.row.status is Status.NOT_RUN and not found.row.is_library
+    return found.row.status is Status.NOT_RUN
 
 
 def _print(found: Checked) -> None:
@@ -83,15 +84,4 @@ def _print(found: Checked) -> None:
 
 
 def _body(found: Checked) -> dict[str, Any]:
-    row = found.row
-    return {
-        "module": found.module,
-        "kernel": row.kernel,
-        "opcode": row.opcode,
-        "status": row.status.value,
-        "reason": row.reason,
-        "blamed": list(row.blamed),
-        "draws": row.draws,
-        "prime": row.prime,
-        "seconds": round(found.seconds, 4),
-    }
+    return {"module": found.module, **body_of(found.row), "seconds": round(found.seconds, 4)}

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .fuzz_found import failing, keep_findings, tried_first
 from .fuzz_options import PROFILES, Options, drawing_options, given_names
+from .fuzz_since import focused
 from .json_output import json_option, print_document
 from .output import say, wrapped
 from .params import FILE, handlers_option, patience_option
@@ -34,7 +36,7 @@ LIMIT = 60.0
 """Seconds that a task may take before it counts as a hang."""
 
 MANY_CASES = 1000
-"""From which on it is worth saying what did not run."""
+"""The minimum share of cases for which the summary says what did not run."""
 
 LINE_SECONDS = 60.0
 """How often a campaign says where it stands, if standard error is no terminal."""
@@ -47,6 +49,19 @@ LINE_SECONDS = 60.0
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the programs that are drawn.")
 @click.option(
     "-o", "output", default=DEFAULT_FOLDER, show_default=True, metavar="DIR", type=FILE, help="Folder of the campaign."
+)
+@click.option(
+    "--since",
+    metavar="REV",
+    help="Draw for the opcodes and forms whose code differs from a revision of git, and say which: everything, where "
+    "all programs go through it.",
+)
+@click.option(
+    "--found",
+    "found_folder",
+    metavar="DIR",
+    type=FILE,
+    help="Try the examples in DIR first, and keep there what is found.",
 )
 @click.option("--first", is_flag=True, help="End at the first finding.")
 @click.option(
@@ -67,6 +82,8 @@ def command(
     jobs: int,
     seed: int,
     output: str,
+    since: str | None,
+    found_folder: str | None,
     first: bool,
     bisects: bool | None,
     resume: bool,
@@ -81,7 +98,9 @@ def command(
     What differs, crashes or hangs is made small and written to DIR/findings, one folder for each cause. Exit 1 if
     there is any, 3 if there is none but a case is undecided. --resume draws what the campaign draws.
     """
-    options = Options(**drawing)
+    if since is not None and (resume or blob is not None):
+        raise click.UsageError("--since is for a new campaign: a campaign goes on with what it draws, as its blobs do")
+    options, changed = focused(Options(**drawing), since)
     if blob is not None:
         return _again(blob, replace(options.orders(), budget=patience), handlers, as_json)
     options.orders()  # refuses what it cannot draw, before a folder is made
@@ -97,7 +116,13 @@ def command(
         options = options.resumed(state.options, given_names(context))
     state.options = options.to_json()
     orders = replace(options.orders(), budget=patience)
+    if not as_json:
+        for line in (f"seed {state.seed}", *changed.why):
+            say(wrapped(line))
+    examples = Path(found_folder) if found_folder is not None else None
     length = seconds if seconds is not None else PROFILES[options.profile].seconds
+    with patient(10):
+        tried = tried_first(examples, patience, handlers, as_json) if examples is not None else []
     with patient(10), _watching(as_json, orders) as (on_progress, on_finding):
         campaign = Campaign(
             orders,
@@ -116,10 +141,21 @@ def command(
         campaign.run()
         if bisects if bisects is not None else options.profile == "campaign":
             _bisect(campaign)
-    status = 1 if state.findings else UNDECIDED if state.undecided else 0
+        kept = keep_findings(campaign, examples, as_json) if examples is not None else []
+    status = 1 if state.findings or failing(tried) else UNDECIDED if state.undecided else 0
     if as_json:
-        return print_document("fuzz", status, _document(state, folder, orders))
+        more = {
+            "focus": list(changed.why),
+            "examples": {
+                "tried": len(tried),
+                "failing": [t.name for t in failing(tried)],
+                "kept": [p.name for p in kept],
+            },
+        }
+        return print_document("fuzz", status, _document(state, folder, orders) | more)
     _report(state, folder, options.again(), orders)
+    if missed := changed.missed(state.forms):
+        say(wrapped(missed))
     return status
 
 

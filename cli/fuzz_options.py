@@ -39,6 +39,7 @@ class Options:
     no_mixtures: bool = False
     optimized: int = 20
     checked: int = 25
+    exact: int = 10
     focus: str | None = None
     corpus: str | None = None
 
@@ -93,7 +94,7 @@ class Options:
         limits = Limits(PROFILES[self.profile].instructions, ops=ops, dtypes=dtypes, focus=focus)
         if self.corpus is not None:
             read_corpus(self.corpus)
-        return Orders(limits, names, not self.no_mixtures, self.optimized, self.checked, self.corpus)
+        return Orders(limits, names, not self.no_mixtures, self.optimized, self.checked, self.exact, self.corpus)
 
 
 def _flag(name: str) -> str:
@@ -167,6 +168,14 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 metavar="PERCENT",
                 help="Programs whose kernels run in the checking mode, with junk where nothing was written.",
+            ),
+            click.option(
+                "--exact",
+                type=click.IntRange(0, 100),
+                default=USUAL.exact,
+                show_default=True,
+                metavar="PERCENT",
+                help="Programs that are compared over finite fields, without bounds (docs/exact.md).",
             ),
         )
     ):

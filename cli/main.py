@@ -26,7 +26,7 @@ COMPILES = (cpu_option, cache_option, cc_option)
 HERE = (*COMPILES, metadata_option)
 """Of those that compile in their own process."""
 RUNS = (threads_option,)
-"""Options that a subcommand has beside its own."""
+"""Options that a subcommand has besides its own."""
 
 
 class Command(NamedTuple):
@@ -70,6 +70,7 @@ COMMANDS = {
         "Compare two stacks on a module, with an interval, compile time and memory; show the history.", HERE + RUNS
     ),
     "profile": Command("Show where a program's time goes, by step, op, stack or source; compare; draw.", HERE + RUNS),
+    "jax": Command("Run a program of JAX on this compiler; list its kernels by stack, form and time."),
     "harvest": Command("Collect the kernels of programs, with their share of run time.", COMPILES),
     "toggles": Command("Show and change how far each op has moved to the new emitters; run the gate of a row."),
     "report": Command("Write the board: static pages of the ledger, coverage, speed, findings and profiles."),

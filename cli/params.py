@@ -68,10 +68,10 @@ def _load_handlers(context: click.Context, parameter: click.Parameter, specs: tu
 handlers_option = click.option(
     "--handlers",
     multiple=True,
-    metavar="X.so|X.py",
+    metavar="X.so|X.py|jaxlib",
     callback=_load_handlers,
     help="Load handlers of custom calls (docs/adding-a-custom-call.md): a library that registers them, or with "
-    "X.so:TARGET=SYMBOL,… one that exports them, or a Python file. Repeatable.",
+    "X.so:TARGET=SYMBOL,… one that exports them, or a Python file; jaxlib: its own. Repeatable.",
 )
 
 patience_option = click.option(

@@ -52,7 +52,7 @@ def _faults() -> list[str]:
     "--expect",
     type=click.IntRange(1),
     metavar="CASES",
-    help="Draw so many cases, once for all faults, print after how many each is caught on average, and stop.",
+    help="Draw this many cases, once for all faults, print after how many each is caught on average, and stop.",
 )
 @click.option("--resume", is_flag=True, help="Go on in DIR with the faults that have no result yet.")
 @json_option("what became of each fault")

@@ -38,6 +38,9 @@ def command(
     stacks: str | None,
     seed: int | None,
     patience: float,
+    exact: bool,
+    without_form: tuple[str, ...],
+    without_rewrite: tuple[str, ...],
     folder: str | None,
     seconds: float,
     jobs: int,
@@ -55,7 +58,7 @@ def command(
     from .interrupt import STATUS
     from .interrupt import patience as patient
 
-    case = load_case(spec, stacks, seed, patience)
+    case = load_case(spec, stacks, seed, patience, exact, without_form, without_rewrite)
     if case.setting.dump:
         from .setup import provide
 

@@ -50,7 +50,9 @@ def provide(extra: str, package: str) -> None:
     if find_spec(package) is not None:
         return
     if not SCRIPT.exists() or Path(sys.prefix) != ROOT / ".venv":
-        raise InputError(f"this needs {package}", remedy=f"pip install 'testbed[{extra}]', or pip install {package}")
+        raise InputError(
+            f"this needs {package}", remedy=f"pip install 'xla-testbed[{extra}]', or pip install {package}"
+        )
     failed = _set_up(extra)
     invalidate_caches()
     if failed or find_spec(package) is None:

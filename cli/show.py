@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..display.graph_theme import DEPTH, LIMIT, THEMES
+from ..display.graph_theme import DEPTH, FOLDS, LIMIT, THEMES
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
 from .params import FILE, MODULE
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KEYS = ("flops", "transcendentals", "bytes")
 
-PICTURES = (".svg", ".png", ".pdf", ".dot")
+PICTURES = (".svg", ".png", ".pdf", ".dot", ".html")
 """Endings of a picture's name."""
 
 
@@ -39,8 +39,20 @@ def _check_graph(_context: click.Context, _parameter: click.Parameter, value: st
     metavar="OUT.SVG",
     type=FILE,
     callback=_check_graph,
-    help="Draw the data flow as .svg, .png, .pdf or .dot, with Graphviz; without it, a plainer .svg, or .dot.",
+    help="Draw the data flow as .svg, .png, .pdf or .dot, with Graphviz; without it, a plainer .svg, or .dot. "
+    "As .html: a page with search, folding by click, and the kernels with their forms.",
 )
+@click.option(
+    "--fold",
+    type=click.Choice(FOLDS),
+    default="auto",
+    show_default=True,
+    help="What --graph folds: scopes of JAX's op_names, the kernels after the passes, or runs of instructions.",
+)
+@click.option(
+    "--level", type=click.IntRange(1), metavar="N", help="How many names of a scope --fold scopes keeps apart."
+)
+@click.option("--profile", type=FILE, metavar="P.json", help="Times for --graph OUT.html: what profile --json wrote.")
 @click.option(
     "--theme",
     type=click.Choice(THEMES),
@@ -65,16 +77,31 @@ def _check_graph(_context: click.Context, _parameter: click.Parameter, value: st
     help="Boxes in --graph; beyond it, computations and runs of instructions are folded to one box each.",
 )
 def command(
-    module: str, top: int, by: str, as_json: bool, graph: str | None, theme: str, depth: int, limit: int
+    module: str,
+    top: int,
+    by: str,
+    as_json: bool,
+    graph: str | None,
+    fold: str,
+    level: int | None,
+    profile: str | None,
+    theme: str,
+    depth: int,
+    limit: int,
 ) -> int:
     """Print counts, costs by XLA's rules (one iteration per while loop) and the largest buffers of MODULE."""
     from ..hlo.analysis.cost_analysis import analyse
     from ..migration.programs import load_program
 
-    loaded = load_program(module).module
+    program = load_program(module)
+    loaded = program.module
     analysis = analyse(loaded)
+    if profile is not None and not (graph or "").lower().endswith(".html"):
+        raise click.UsageError("--profile is for --graph OUT.html")
     if graph is not None:
-        _write_graph(loaded, Path(graph), theme, depth, limit)
+        from .show_graph import Picture, write_graph
+
+        write_graph(program, Path(graph), Picture(theme, depth, limit, fold, level), profile)
     if as_json:
         return print_document("show", 0, {"module": module, **_report(loaded, analysis)})
     _print_counts(loaded, analysis)
@@ -82,29 +109,6 @@ def command(
     _print_costs(own, analysis, by, top)
     _print_buffers(own, top)
     return 0
-
-
-def _write_graph(module: Module, path: Path, theme: str, depth: int, limit: int) -> None:
-    from ..display.graph_model import build_graph
-    from ..display.module_dot import draw, find_dot, finish_svg, graph_to_dot
-    from ..display.module_graph import graph_to_svg
-    from ..formats.whole_files import write_whole
-
-    form = path.suffix.lower().removeprefix(".")
-    is_own = form == "svg" and find_dot() is None
-    graph = build_graph(module, depth=depth, limit=limit, nested=not is_own)
-    if is_own:
-        picture = graph_to_svg(graph, theme).encode("utf-8")
-    elif form == "dot":
-        picture = graph_to_dot(graph, theme).encode("utf-8")
-    else:
-        picture = draw(graph_to_dot(graph, theme), form)
-        picture = finish_svg(picture, theme) if form == "svg" else picture
-    write_whole(path, lambda file: file.write(picture))
-    notes = [f"{graph.folded} instructions are folded (--limit and --depth draw more)"] if graph.folded else []
-    notes += ["without Graphviz's program `dot` on PATH, each computation is drawn by itself"] if is_own else []
-    if notes:
-        say(wrapped(f"{path}: {'; '.join(notes)}"), err=True)
 
 
 def _own_instructions(module: Module) -> list[tuple[Computation, Instruction]]:

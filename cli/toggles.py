@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -180,6 +181,42 @@ def promote(
 
 
 @command.command()
+@click.argument("names", metavar="[ROW]…", nargs=-1, type=ROW)
+@click.option("--all", "every", is_flag=True, help="All rows, stale or not.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
+@click.option("--cases", type=click.IntRange(1), default=2000, show_default=True, help="Of each row.")
+@patience_option
+@click.option("--dry-run", is_flag=True, help="Leave the ledger as it is.")
+@click.pass_obj
+def refresh(
+    file: Path, names: tuple[str, ...], every: bool, jobs: int, cases: int, patience: float, dry_run: bool
+) -> int:
+    """Measure again the rows whose code has changed since their evidence, or each ROW: its kernels exactly, drawn
+    cases, and a quick gate. A run that was cut short goes on where it ended.
+    """
+    from .toggles_refresh import refresh_rows
+
+    if every and names:
+        raise click.UsageError("give rows, or --all")
+    return refresh_rows(file, names, every, jobs, cases, patience, dry_run)
+
+
+@command.command()
+@click.option(
+    "--limit", type=click.IntRange(0), metavar="DAYS", help="Permit it for this number of days of commits, as CI does."
+)
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
+@click.pass_obj
+def stale(file: Path, limit: int | None, jobs: int) -> int:
+    """Print the rows that are on and whose code has changed since their evidence, with the forms that changed. Exit 1
+    if there is one.
+    """
+    from .toggles_stale import print_stale
+
+    return print_stale(file, limit, jobs)
+
+
+@command.command()
 @click.pass_obj
 def flags(file: Path) -> int:
     """Print the value for --emitters that the ledger stands for. `--emitters ledger` is that of the package's own."""
@@ -206,13 +243,23 @@ def _hold(until: datetime.datetime | None, reason: str) -> Hold | None:
 def _show(file: Path, as_json: bool) -> int:
     from ..migration.ledger_file import read_ledger
     from ..migration.weights import migrated, read_weights, share_of
+    from .toggles_stale import at_once, notes
 
     ledger, today = read_ledger(file), datetime.date.today()
     rows = [row for _, row in sorted(ledger.rows.items())]
     status = int(any(row.expired(today) for row in rows))
     weights = read_weights()
     if as_json:
-        bodies = [{**_body(row, today), "share": share_of(weights, row.name)} for row in rows]
+        changed, open_ = at_once(ledger)
+        bodies = [
+            {
+                **_body(row, today),
+                "share": share_of(weights, row.name),
+                "stale": None if row.name in open_ else row.name in changed,
+                "changed_forms": list(changed[row.name].forms) if row.name in changed else [],
+            }
+            for row in rows
+        ]
         head = {"ledger": str(file), "migrated": migrated(weights, ledger)}
         return print_document("toggles", status, {**head, "rows": bodies})
     from ..benchmarks.tables import left, right
@@ -223,6 +270,8 @@ def _show(file: Path, as_json: bool) -> int:
     for row in rows:
         for note in _notes(row, today):
             say(wrapped(f"{_short(row)}: {note}"))
+    for line in notes(ledger):
+        say(wrapped(line))
     on = sum(row.is_on for row in rows)
     say(wrapped(f"{on} of {len(rows)} rows are on. Ratios are new emitters to old: of run time the 95% interval, of"
                 " compile time (comp), of memory (mem)"))  # fmt: skip
@@ -278,7 +327,10 @@ def _notes(row: Row, today: datetime.date) -> Iterator[str]:
 def _body(row: Row, today: datetime.date) -> dict[str, Any]:
     """A row of the document (docs/json.md)."""
     hold = row.hold and {"until": str(row.hold.until), "reason": row.hold.reason, "expired": row.expired(today)}
-    evidence = row.evidence and {**asdict(row.evidence), "date": str(row.evidence.date)}
+    evidence = None
+    if row.evidence is not None:
+        forms = [{**asdict(f), "date": str(f.date)} for f in row.evidence.forms]
+        evidence = {**asdict(row.evidence), "date": str(row.evidence.date), "forms": forms}
     history = [str(step) for step in row.history]
     head = {"name": row.name, "state": row.state, "option": row.option}
     return {**head, "history": history, "hold": hold, "evidence": evidence}

@@ -42,7 +42,7 @@ def promote_rows(
 
     refuse_record(read_ledger(file))
     if not dry_run:
-        _refuse_changed_files()
+        refuse_changed_files()
     results = _results(exhaustive, read_ledger(file).stacks) if exhaustive is not None else None
     wanted = [read_ledger(file).row(name).name for name in names] if names else _left(file, row_names())
     if not names:
@@ -53,7 +53,7 @@ def promote_rows(
     return 1 if refused else 0
 
 
-def _refuse_changed_files() -> None:
+def refuse_changed_files() -> None:
     """Raise InputError where the checkout has changes that are in no commit, so that evidence could not name what was
     measured.
     """

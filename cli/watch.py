@@ -26,7 +26,7 @@ class OverLimit(BaseException):
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Raise OverLimit in the block after so many seconds by the clock. Only in the main thread, where Python handles
+    """Raise OverLimit in the block after this many seconds by the clock. Only in the main thread, where Python handles
     signals; compiled loops return to it every few milliseconds.
     """
     if seconds is None or not hasattr(signal, "setitimer"):

@@ -36,7 +36,7 @@ def decided(module: OpenModule, target: Target, text: str | None = None) -> str 
     """The optimised module's text with all decided; None if nothing is to be. text: the module's, if it is known."""
     if target.architecture not in ARCHITECTURES or all(blocks != 1 for _, blocks in module.functions()):
         return None
-    fuses = target.has_fma or target.vector_bits >= 512
+    fuses = target.has_fma
     kinds = set[str]()
     text = module.text() if text is None else text
 

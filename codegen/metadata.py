@@ -1,4 +1,4 @@
-"""What stacks tell LLVM beside the code, each kind switchable; and what of it a function must lose to be inlined."""
+"""What stacks tell LLVM besides the code, each kind switchable; and what of it a function must lose to be inlined."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from . import libllvm
 from .field.element import Field
 from .forms import ChosenForms
 from .metadata import assumed_metadata
+from .processors import Processor, present_features, processor_of, vector_bits_of
 
 SETTINGS = (
     "pass_list.py 3 or O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; "
@@ -26,7 +27,10 @@ OPTIMIZED = 3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target machine. features: LLVM's '+avx2,-sse4a' form; vector_bits: width of the widest vector register."""
+    """A target machine. features: LLVM's '+avx2,-sse4a' form; vector_bits: width of the widest vector register.
+
+    What else its family of processors has, the property `processor` says.
+    """
 
     triple: str
     cpu: str
@@ -58,7 +62,7 @@ class Target:
         if host.architecture != "x86_64":
             reason = f"it is an {host.architecture} processor"
             raise InputError(f"this machine cannot run code for {cpu}: {reason}", remedy=remedy)
-        missing = [name[1:] for name in Target.level(cpu)._feature_list() if name not in host._feature_list()]
+        missing = sorted(present_features(Target.level(cpu).features) - present_features(host.features))
         if missing:
             raise InputError(f"this machine cannot run code for {cpu}: it lacks {', '.join(missing)}", remedy=remedy)
         return Target.level(cpu)
@@ -69,8 +73,8 @@ class Target:
         host = _host()
         if host.architecture != "x86_64":
             return []
-        present = set(host._feature_list())
-        return [name for name in LEVELS if present.issuperset(Target.level(name)._feature_list())]
+        present = present_features(host.features)
+        return [name for name in LEVELS if present.issuperset(present_features(Target.level(name).features))]
 
     @staticmethod
     def level(cpu: str) -> Target:
@@ -79,8 +83,10 @@ class Target:
         features = ",".join(f"+{f}" for name in names[: names.index(cpu) + 1] for f in LEVELS[name])
         return Target("x86_64-unknown-linux-gnu", cpu, features, vector_bits_of(features))
 
-    def _feature_list(self) -> tuple[str, ...]:
-        return _listed(self.features)
+    @property
+    def processor(self) -> Processor:
+        """What its family of processors has."""
+        return processor_of(self.architecture, self.features)
 
     @property
     def architecture(self) -> str:
@@ -91,16 +97,16 @@ class Target:
     def has_fma(self) -> bool:
         """Whether it has instructions that multiply and add floats with one rounding."""
         always = self.architecture.startswith(("aarch64", "amdgcn", "nvptx", "spirv"))
-        return always or any(name in self._feature_list() for name in ("+fma", "+fma4", "+neon"))
+        return always or not present_features(self.features).isdisjoint(("fma", "fma4", "avx512f", "neon"))
 
     @property
     def integer_products(self) -> int:
         """How many products of adjacent integers an instruction on its widest vectors adds to a 32-bit lane: 4 of bytes
         (VNNI of x86), 2 of 16-bit integers (pmaddwd), or 1.
         """
-        pairs = {512: "+avx512bw", 256: "+avx2", 128: "+sse2"}.get(self.vector_bits)
-        bytes_ = {512: "+avx512vnni", 256: "+avxvnni"}.get(self.vector_bits)
-        present = self._feature_list() if self.architecture == "x86_64" else ()
+        pairs = {512: "avx512bw", 256: "avx2", 128: "sse2"}.get(self.vector_bits)
+        bytes_ = {512: "avx512vnni", 256: "avxvnni"}.get(self.vector_bits)
+        present = present_features(self.features) if self.architecture == "x86_64" else frozenset()
         return 1 if pairs not in present else 4 if bytes_ in present else 2
 
     @property
@@ -108,13 +114,8 @@ class Target:
         """Whether an instruction on its widest vectors adds two products of adjacent bf16 numbers to a lane of f32,
         with a rounding each (vdpbf16ps of x86; it flushes subnormals in any mode).
         """
-        return self.vector_bits == 512 and self.architecture == "x86_64" and "+avx512bf16" in self._feature_list()
-
-
-@functools.cache
-def _listed(features: str) -> tuple[str, ...]:
-    """Kernels ask for single ones often."""
-    return tuple(features.split(","))
+        found = self.architecture == "x86_64" and "avx512bf16" in present_features(self.features)
+        return found and self.vector_bits == 512
 
 
 GROUP_SPACE = 3
@@ -175,6 +176,8 @@ class EmitOptions:
     alone, without blocks, tiles and panels of neighbours. metadata: names in METADATA (metadata.py) that the stacks
     give LLVM.
     group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
+    without_forms: forms that a stack does not choose, as `stack:form`, so that the next one in its table is: to find
+    out which one is guilty of a wrong result.
     exact: kernels for the rewriting over a field (docs/exact.md): constants are its elements, and functions are called
     by their names. LLVM IR of these means nothing before that.
     """
@@ -191,6 +194,7 @@ class EmitOptions:
     metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
     group: GroupShape | None = None
     exact: Field | None = None
+    without_forms: tuple[str, ...] = ()
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:
@@ -225,16 +229,6 @@ class EmittedModule:
     glue: frozenset[str] = frozenset()
     lean: frozenset[str] = frozenset()
     forms: Mapping[str, ChosenForms] = field(default_factory=dict)
-
-
-VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))
-"""The first feature in this list that a target has determines its vector width in bits."""
-
-
-def vector_bits_of(features: str) -> int:
-    """The width in bits of the widest vector register in a feature string; 64 (a plain register) if it names none."""
-    present = set(features.split(","))
-    return next((bits for feature, bits in VECTOR_BITS if feature in present), 64)
 
 
 @functools.cache

@@ -8,7 +8,8 @@ import sys
 from dataclasses import dataclass
 
 from ..hlo.errors import InputError
-from .options import LEVELS, Target, vector_bits_of
+from .options import LEVELS, Target
+from .processors import vector_bits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,7 @@ def target_of(name: str, cpu: str | None = None, features: str | None = None) ->
     wanted = ",".join(filter(None, (known, features)))
     if features or cpu not in (None, "host", *LEVELS) or (cpu in LEVELS and base is not BASELINES["x86_64"]):
         _ask(triple, chosen, wanted)
-    switched = dict.fromkeys(part[1:] for part in wanted.split(",") if part.startswith("-"))
-    present = ",".join(part for part in wanted.split(",") if part[1:] not in switched)
-    return Target(triple, chosen, wanted, vector_bits_of(present))
+    return Target(triple, chosen, wanted, vector_bits_of(wanted))
 
 
 def _ask(triple: str, cpu: str, features: str) -> None:

@@ -29,7 +29,7 @@ LIMIT = 30.0
 """Seconds that a stack has for an experiment."""
 
 RUN = 2.0
-"""Seconds that its run has, beside what Patience adds for slow ones."""
+"""Seconds that its run has, besides what Patience adds for slow ones."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "buffer reuse": ("every value in memory of its own", "", {"reuse": False}),
     "compiled host program": ("thunks interpreted", "--host-program interpreted", {"host_program": "interpreted"}),
 }
-"""What may be guilty beside stacks and passes → the run without it in words, as options, as fields of Setting."""
+"""What may be guilty besides stacks and passes → the run without it in words, as options, as fields of Setting."""
 
 
 class _Undecided(Exception):
@@ -265,11 +265,12 @@ def kernels_of(module: Module, setting: Setting, stack: str = STACK_NAMES[0]) ->
     """The kernels of the module's plan for a stack, in order; XLA's by its instructions."""
     flags = Flags.parse(stack)
     if flags.xla:
-        return [_kernel(i.name, i) for i in xla_of_setting(module, flags, setting).instructions]
-    return [_kernel(request.name, request.instruction) for request in plan_of_setting(module, setting).kernels]
+        return [kernel_of(i.name, i) for i in xla_of_setting(module, flags, setting).instructions]
+    return [kernel_of(request.name, request.instruction) for request in plan_of_setting(module, setting).kernels]
 
 
-def _kernel(name: str, instruction: Instruction) -> Kernel:
+def kernel_of(name: str, instruction: Instruction) -> Kernel:
+    """A kernel by its instruction."""
     members = instruction.called()[0].instructions if instruction.opcode is Op.FUSION else (instruction,)
     ops = dict.fromkeys(i.opcode.value for i in members if i.opcode not in IDLE)
     types = dict.fromkeys(s.dtype.value for i in members for _, s in i.shape.leaves())

@@ -46,8 +46,8 @@ COMPLEX_ULP = {
 (log near |z| = 1). Other functions have COMPLEX_FUNCTION_ULP."""
 COMPLEX_FUNCTION_ULP = 16
 POWER_ULP = 32
-"""Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
-the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
+"""Of complex powers, exp(y·log x), besides an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
+the result in the plane by as many ulps. |y·log x| counts as twice the logarithm of the type's largest number."""
 
 COMPLEX_ABSOLUTE_ULP = {Op.ATAN2: 16, Op.COSINE: 4, Op.SINE: 4}
 """Ulp of 1 that a complex op may be off, however small its result is. The imaginary part of atan2 is the logarithm of a
@@ -256,7 +256,23 @@ def _elementwise(i: Instruction, given: Error) -> Error:
         return Error(deferred=epsilon(dtype), flush=True)
     if i.opcode in _PARTS:
         return given._replace(scaled=max(given.scaled, given.due))
-    return given._replace(flush=given.flush or i.opcode not in _BY_BITS)
+    return given._replace(flush=given.flush or i.opcode not in _BY_BITS or _is_extremum(i))
+
+
+def _is_extremum(i: Instruction) -> bool:
+    """Whether a select takes one of the numbers that its condition compares: LLVM makes x86's maxss and minss of that,
+    which flush what they return.
+    """
+    if i.opcode is not Op.SELECT:
+        return False
+    left, found = [i.operands[0]], set[Instruction]()
+    while left:
+        condition = left.pop()
+        if condition.opcode is Op.COMPARE:
+            found.update(condition.operands)
+        elif condition.opcode in (Op.AND, Op.OR, Op.NOT, Op.XOR):
+            left += condition.operands
+    return not found.isdisjoint(i.operands[1:])
 
 
 def _inexact(op: Op, given: Error, own: float) -> Error:
@@ -292,7 +308,7 @@ def _range(dtype: DType) -> tuple[float, float]:
 
 
 def _reduced_range(exponent_bits: int, mantissa_bits: int, least: float, most: float) -> tuple[float, float]:
-    """The same of reduce-precision's format inside a type whose range is [least, most]."""
+    """As above, of reduce-precision's format inside a type whose range is [least, most]."""
     bias = (1 << (exponent_bits - 1)) - 1
     if bias >= 1023:
         return least, most

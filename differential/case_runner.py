@@ -23,7 +23,7 @@ from ..migration.platforms import keeps_subnormals
 from ..migration.stacks import prepare
 from .bounds import Bound, Tolerance
 from .comparison import Difference, bounds, disagreeing, nearest_of
-from .corpus import EXECUTIONS, LHLO, PARSE, Case, compare_leaves, load_case
+from .corpus import EXACT, EXECUTIONS, LHLO, PARSE, Case, compare_leaves, load_case
 from .permitted import BUDGET, Permitted
 from .report import CaseResult
 
@@ -97,7 +97,20 @@ def _in_every_way(case: Case) -> CaseResult:
     return CaseResult(case.id, EXECUTIONS, "failed" if reason else "passed", reason or "")
 
 
-_PSEUDO = {PARSE: _round_trip, LHLO: _as_lhlo, EXECUTIONS: _in_every_way}
+def _over_fields(case: Case) -> CaseResult:
+    from .exact.check import Status
+    from .exact.program import check_all
+
+    rows = check_all(load_case(case).module)
+    wrong = next((r for r in rows if r.status is Status.DIFFER), None)
+    if wrong is None and all(r.status is Status.NOT_RUN for r in rows):
+        return CaseResult(case.id, EXACT, "unsupported", rows[0].reason if rows else "no kernels")
+    return CaseResult(
+        case.id, EXACT, "failed" if wrong else "passed", f"{wrong.kernel}: {wrong.reason}" if wrong else ""
+    )
+
+
+_PSEUDO = {PARSE: _round_trip, LHLO: _as_lhlo, EXECUTIONS: _in_every_way, EXACT: _over_fields}
 
 
 def _run(case: Case, program: Program, stack: str, flags: str | None, budget: float) -> CaseResult:

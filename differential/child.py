@@ -32,7 +32,7 @@ LIMIT = 60.0
 """Seconds that a stack has for a case."""
 
 JUDGING = 100.0
-"""Seconds to read a case, and to judge its results, beside the budget of the setting."""
+"""Seconds to read a case, and to judge its results, besides the budget of the setting."""
 
 LATE, WAITING, STARVED = 1.25, 3.0, 30.0
 """A process that has not ended a stack in place has LATE times its time, of the processor; by the clock, WAITING times

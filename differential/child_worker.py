@@ -16,6 +16,7 @@ from ..formats.text.parser import parse_module
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..hlo.verify.verifier import verify
+from .exact_outcome import exact_outcome
 from .outcome import Outcome, Run, concluded, runs_of
 from .patience import Patience
 from .setting import Setting
@@ -61,6 +62,8 @@ def _outcome(
     if isinstance(module, str):
         module = parse_module(module)
     verify(module)
+    if setting.exact:
+        return exact_outcome(module, stacks, setting, patience)
     runs: dict[str, Run] = {}
     on_limit = lambda stack, seconds: say("begins", (stack, seconds))  # noqa: E731
     for stack, run in runs_of(module, inputs, stacks, setting, patience, known, on_limit):

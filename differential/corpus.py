@@ -20,8 +20,8 @@ from ..migration.programs import load_any
 from ..migration.stacks import STACKS
 from .comparison import Difference, compare
 
-PARSE, LHLO, EXECUTIONS = "parse", "lhlo", "executions"
-ALL_STACKS = (*STACKS, PARSE, LHLO, EXECUTIONS)
+PARSE, LHLO, EXECUTIONS, EXACT = "parse", "lhlo", "executions", "exact"
+ALL_STACKS = (*STACKS, PARSE, LHLO, EXECUTIONS, EXACT)
 
 
 @dataclass(frozen=True)

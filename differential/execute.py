@@ -16,6 +16,7 @@ from ..hlo.shapes import Shape
 from ..migration.choose import emit_for
 from ..migration.flags import Flags
 from ..migration.stacks import prepare
+from ..passes.fuel import without
 from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.plan import Plan
 from .setting import Setting, is_compiled, other_stack, xla_of_setting
@@ -34,9 +35,25 @@ def execute(
 
     shared: with the other runs of the module by the setting; None: nothing. on_run: called when it is compiled.
     """
+    run = ready(module, stack, setting, shared)
+    on_run()
+    return run(inputs)
+
+
+def ready(
+    module: Module, stack: str, setting: Setting, shared: Shared | None = None
+) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
+    """Compile a verified module: what runs it, any number of times. Arguments and errors are those of `execute`."""
     if not is_compiled(stack):
         text = print_module(module) if stack.startswith("xla") else ""
-        return prepare(stack, Program(module.name, text, module)).run(inputs)
+        with without(setting.without_rewrites):  # of the optimised module
+            prepared = prepare(stack, Program(module.name, text, module))
+
+        def evaluated(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+            with without(setting.without_rewrites):
+                return prepared.run(inputs)
+
+        return evaluated
     flags = Flags.parse(stack)
     with on_threads(setting.threads):
         if flags.xla:
@@ -46,9 +63,13 @@ def execute(
             shared = shared or Shared(module, setting)
             plan, emitters, options = shared.plan, shared.emitters(flags), shared.options()
         executable = HostCompiler().compile(plan, emitters, options, module)
-        executable.fill_temporaries(SPOILED_TEMPORARY)
-        on_run()
-        return executable.execute(inputs, _spoiled(module))
+
+    def run(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        with on_threads(setting.threads):
+            executable.fill_temporaries(SPOILED_TEMPORARY)
+            return executable.execute(inputs, _spoiled(module))
+
+    return run
 
 
 SPOILED = 0xCB

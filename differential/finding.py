@@ -213,6 +213,8 @@ def rerun_of(finding: Finding, folder: Path) -> str:
     """The command that repeats a finding: diff, or bisect for a setting that diff does not have. A second mixture of
     stacks needs a command of its own.
     """
+    if finding.setting.exact:
+        return f"./testbed diff {quote(str(folder))} --exact"
     if not finding.setting.optimized or finding.setting.dump:
         mode = f"  # in the checking mode, as {CASE_FILE} says" if finding.setting.memory else ""
         return f"./testbed bisect {quote(str(folder))}{mode}"

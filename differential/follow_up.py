@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ..hlo.errors import InputError
-from .bisect import Bisected, bisect
+from .bisect import Bisected
 from .child import Begin, Child
+from .exact_bisect import bisect
 from .finding import read_finding
 from .reduce.driver import Progress, Reducer
 

@@ -1,4 +1,4 @@
-"""How a case is run on a stack: everything beside the stack itself that may decide whether it goes wrong."""
+"""How a case is run on a stack: everything besides the stack itself that may decide whether it goes wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Setting:
     reuse: False gives every value memory of its own, also results to which the module's header gives that of
     parameters. kernels: the first N are of the stack; the other stack emits the rest. optimized: as of EmitOptions.
     dump: the folder of XLA's kernels that the case came from, with the module's name; they are of its module only, so
-    that jaxlib makes those of a changed one. budget: seconds to find out what else the float rules permit.
+    that jaxlib makes those of a changed one. without_forms: as of EmitOptions. without_rewrites: what passes leave out,
+    by names of passes/rewrites.py. budget: seconds to find out what else the float rules permit. exact: compare over
+    finite fields (docs/exact.md) in place of runs on the inputs.
     """
 
     cache: bool = True
@@ -45,11 +47,23 @@ class Setting:
     dump: str = ""
     budget: float = BUDGET
     memory: bool = False
+    exact: bool = False
+    without_forms: tuple[str, ...] = ()
+    without_rewrites: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("without_forms", "without_rewrites"):  # of a file they come as lists
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The rewrites that passes leave out."""
+        return frozenset(self.without_rewrites)
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""
         return CompileOptions(
-            replace(EmitOptions.host(), optimized=self.optimized),
+            replace(EmitOptions.host(), optimized=self.optimized, without_forms=self.without_forms),
             cache=DEFAULT_CACHE if self.cache else None,
             red_zones=self.red_zones,
             debug=DebugKind.MEMORY if self.memory else "",
@@ -68,7 +82,7 @@ def plan_of_setting(module: Module, setting: Setting) -> Plan:
     if not setting.reuse:
         own = {k: v for k, v in module.attributes.items() if k not in ("input_output_alias", "buffer_donor")}
         module = replace(module, attributes=MappingProxyType(own))
-    return plan(module, PlanOptions(PipelineOptions(passes), reuse=setting.reuse))
+    return plan(module, PlanOptions(PipelineOptions(passes, without=setting.without), reuse=setting.reuse))
 
 
 def emitters_of(made: Plan, flags: Flags, setting: Setting) -> EmitFor:

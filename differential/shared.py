@@ -24,12 +24,13 @@ class Shared:
     """Of a verified module and a setting. stacks: flags of the runs. It must not outlive a change of an emitter.
 
     plan: of the module by the setting, made when it is first asked for; no stack may change it. forms: (stack, form) of
-    all kernels that were emitted so far.
+    all kernels that were emitted so far; forms_of: (stack, kernel) → its forms.
     """
 
     def __init__(self, module: Module, setting: Setting, stacks: Sequence[str] = ()) -> None:
         self.module, self.setting, self.stacks = module, setting, tuple(stacks)
         self.forms: set[tuple[str, str]] = set()
+        self.forms_of: dict[tuple[str, str], tuple[str, ...]] = {}
         self._objects = MemoryCache()
         self._emitting: dict[Emitter, Emitter] = {}
 
@@ -62,6 +63,7 @@ class Shared:
     def _noted(self, emitter: Emitter, requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
         made = emitter.emit(requests, options)
         self.forms.update((emitter.name, name) for chosen in made.forms.values() for name in chosen.names)
+        self.forms_of.update({(emitter.name, kernel): chosen.names for kernel, chosen in made.forms.items()})
         return made
 
     def _batches(self, requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest]]:

@@ -7,18 +7,31 @@ the number of boxes that a picture may have is folded: one box that counts what 
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..formats.text.print_literals import literal_to_text
-from ..formats.text.printer import print_instruction
 from ..hlo.analysis.cost_analysis import Cost, analyse
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.metadata import Sources, metadata_of
 from ..hlo.opcodes import Op
 from ..hlo.shapes import shape_to_text
+from .graph_folds import OPEN, by_scope, run_numbers
+from .graph_text import (
+    WIDEST,
+    callees_of,
+    clean,
+    common_scope,
+    cost_text,
+    cut,
+    is_inlined,
+    reducer_word,
+    shortened,
+    tail,
+    tip_of,
+    value_text,
+)
 from .graph_theme import DEPTH, LIMIT
 
 KINDS = {
@@ -29,9 +42,9 @@ KINDS = {
 }
 """Opcode → kind of box, which selects its colour; all others are plain."""
 
-WIDEST, MOST_OPCODES, LARGE, FEWEST = 36, 4, 12, 12
-"""Characters in a line of a box, opcodes that a folded box names, elements of a constant that are shown, and the least
-number of boxes that is left for a large computation, which is then drawn as runs of instructions."""
+MOST_OPCODES, FEWEST = 4, 12
+"""Opcodes that a folded box names, and the least number of boxes that is left for a large computation, which is then
+drawn as scopes or runs of instructions."""
 
 
 @dataclass(eq=False)
@@ -85,19 +98,29 @@ class Graph:
         return [node for group in self.groups for node in group.all_nodes()]
 
 
-def build_graph(module: Module, *, depth: int = DEPTH, limit: int = LIMIT, nested: bool = True) -> Graph:
+def build_graph(
+    module: Module,
+    *,
+    depth: int = DEPTH,
+    limit: int = LIMIT,
+    nested: bool = True,
+    fold: str = "auto",
+    level: int | None = None,
+) -> Graph:
     """The graph of a module.
 
     depth: how deep computations are drawn; 0: the entry only. limit: number of boxes, beyond which computations are
     folded, those that are called from deepest first, and then runs of instructions. nested: put computations where they
-    are called; if not, every computation is a group by itself, without edges between groups.
+    are called; if not, every computation is a group by itself, without edges between groups. fold: of FOLDS; `scopes`
+    folds small modules, too, and `kernels` draws a fusion as one box. level: how many scopes of an op_name count.
     """
-    return _Builder(module, depth, max(limit, 2), nested).build()
+    return _Builder(module, depth, max(limit, 2), nested, fold, level).build()
 
 
 class _Builder:
-    def __init__(self, module: Module, depth: int, limit: int, nested: bool):
+    def __init__(self, module: Module, depth: int, limit: int, nested: bool, fold: str, level: int | None):
         self.module, self.depth, self.nested, self.left = module, depth, nested, limit
+        self.fold, self.level = fold, level
         self.costs, self.sources = analyse(module), Sources(module.attributes)
         self.graph = Graph(module.name, [], [])
         self.count = 0
@@ -127,7 +150,7 @@ class _Builder:
     def _frame(self, computation: Computation, parent: Group | None, how: str) -> Group:
         cost = cost_text(self.costs.of_computation(computation))
         role = "ENTRY" if computation is self.module.entry else how if self.nested else ""
-        label = _cut(f"{role} {computation.name}".strip(), 2 * WIDEST)
+        label = cut(f"{role} {computation.name}".strip(), 2 * WIDEST)
         tip = f"{label}: {len(computation.instructions)} instructions, {cost or 'no cost'}"
         group = Group(self._id("g"), label, tip, "computation")
         (self.graph.groups if parent is None or not self.nested else parent.groups).append(group)
@@ -145,10 +168,9 @@ class _Builder:
     # -- one computation ---------------------------------------------------------------------------------------------
     def _fill(self, computation: Computation, group: Group, level: int) -> list[tuple[Computation, Group, Node, str]]:
         """Draw a computation's instructions; returns the computations to be drawn beside them."""
-        boxes = [i for i in computation.instructions if not _is_inlined(i, computation)]
-        if len(boxes) > self.left and len(boxes) > 2:
-            self._fill_folded(computation, boxes, group)
-            return []
+        boxes = [i for i in computation.instructions if not is_inlined(i, computation)]
+        if len(boxes) > 2 and (len(boxes) > self.left or self.fold == "scopes"):
+            return self._fill_folded(computation, boxes, group, level)
         self.left -= len(boxes)
         nodes: dict[Instruction, Node] = {}
         calls: list[tuple[Computation, Group, Node, str]] = []
@@ -165,11 +187,11 @@ class _Builder:
         calls: list[tuple[Computation, Group, Node, str]],
         level: int,
     ) -> None:
-        body = i.called()[0] if i.opcode is Op.FUSION and i.called() else None
+        body = i.called()[0] if i.opcode is Op.FUSION and i.called() and self.fold != "kernels" else None
         if body is not None and self.nested and level < self.depth and len(body.instructions) <= self.left:
             self._fusion(i, body, i is computation.root, group, nodes, calls, level + 1)
             return
-        callees = _callees(i)
+        callees = callees_of(i) if self.fold != "kernels" or i.opcode in OPEN else []
         shown = [(c, word) for word, c in callees if c in self.drawn or (level < self.depth and self._fits(c))]
         folded = [c for _, c in callees if c not in dict(shown)]
         self.graph.folded += sum(len(c.instructions) for c in folded)
@@ -194,8 +216,8 @@ class _Builder:
     ) -> None:
         """Draw a fusion as its body; what reads the fusion is connected to the body's root."""
         kind = i.attributes.get("kind")
-        words = f"{_clean(i.name)} {kind}" if kind else _clean(i.name)
-        lines = [_cut(f"fusion {words}", 2 * WIDEST), cost_text(self.costs.of(i))]
+        words = f"{clean(i.name)} {kind}" if kind else clean(i.name)
+        lines = [cut(f"fusion {words}", 2 * WIDEST), cost_text(self.costs.of(i))]
         group = Group(self._id("g"), "\n".join(filter(None, lines)), self._tip(i), "fusion")
         self.inside.update(body.instructions)
         parent.groups.append(group)
@@ -208,7 +230,7 @@ class _Builder:
         for b in body.instructions:
             if b.opcode is Op.PARAMETER and b in inner:
                 continue
-            if not _is_inlined(b, body):
+            if not is_inlined(b, body):
                 self._draw(b, body, group, inner, calls, level)
         nodes[i] = root = inner[body.root]
         if body.root.opcode is Op.PARAMETER:  # the body is an identity: its box would be empty
@@ -222,18 +244,18 @@ class _Builder:
         return Node(self._id("n"), lines, self._tip(i), KINDS.get(i.opcode, "plain"), i is computation.root)
 
     def _lines(self, i: Instruction, computation: Computation, named: Sequence[Computation]) -> tuple[str, ...]:
-        title = f"{i.opcode.value} {_reducer_word(i)}".strip()
+        title = f"{i.opcode.value} {reducer_word(i)}".strip()
         if i.opcode is Op.CONSTANT:
-            title = f"constant {_value(i)}"
+            title = f"constant {value_text(i)}"
         shape = shape_to_text(i.shape, layouts=False)
         fits = len(i.name) + len(shape) < WIDEST
-        lines = [_cut(text, WIDEST) for text in (title, *([f"{i.name} {shape}"] if fits else [i.name, shape]))]
+        lines = [cut(text, WIDEST) for text in (title, *([f"{i.name} {shape}"] if fits else [i.name, shape]))]
         for c in named:
             size = f"{len(c.instructions)} folded: " if self.nested else ""
-            lines.append(_cut(f"→ {size}{c.name}", WIDEST))
-        scalars = [(n, o) for n, o in enumerate(i.operands) if o.opcode is Op.CONSTANT and _is_inlined(o, computation)]
+            lines.append(cut(f"→ {size}{c.name}", WIDEST))
+        scalars = [(n, o) for n, o in enumerate(i.operands) if o.opcode is Op.CONSTANT and is_inlined(o, computation)]
         if scalars:
-            lines.append(_cut(", ".join(f"operand {n} = {_value(o)}" for n, o in scalars), WIDEST))
+            lines.append(cut(", ".join(f"operand {n} = {value_text(o)}" for n, o in scalars), WIDEST))
         cost = self.costs.of(i)
         if text := cost_text(cost.times(1, 0) if i in self.inside else cost):
             lines.append(text)
@@ -245,12 +267,12 @@ class _Builder:
 
     def _source(self, i: Instruction) -> str:
         """The line of source that the metadata names, with its op_name: '' if there is none."""
-        return _cut(" ".join(filter(None, (self.sources.place_of(i), metadata_of(i).get("op_name", "")))), 200)
+        return cut(" ".join(filter(None, (self.sources.place_of(i), metadata_of(i).get("op_name", "")))), 200)
 
     def _edges(self, i: Instruction, node: Node, nodes: dict[Instruction, Node]) -> None:
         for o in dict.fromkeys(i.operands):
             if o in nodes:
-                self._edge(nodes[o], node, f"{_clean(o.name)} {shape_to_text(o.shape, layouts=False)}")
+                self._edge(nodes[o], node, f"{clean(o.name)} {shape_to_text(o.shape, layouts=False)}")
 
     def _edge(self, source: Node, target: Node, tip: str) -> None:
         if source is not target and (source, target) not in self.seen:
@@ -258,147 +280,56 @@ class _Builder:
             self.graph.edges.append(Edge(source, target, tip))
 
     # -- folded computations -----------------------------------------------------------------------------------------
-    def _fill_folded(self, computation: Computation, boxes: Sequence[Instruction], group: Group) -> None:
-        """Draw runs of instructions as one box each. Parameters and constants belong to the run of their first user."""
+    def _fill_folded(
+        self, computation: Computation, boxes: Sequence[Instruction], group: Group, level: int
+    ) -> list[tuple[Computation, Group, Node, str]]:
+        """Draw scopes, or runs of instructions, as one box each; returns the computations to be drawn beside them."""
         pieces = max(2, min(self.left, LIMIT) // 6)
-        self.left -= pieces
-        self.graph.folded += len(boxes)
-        working = [i for i in boxes if i.operands] or list(boxes)
-        size = -(-len(working) // pieces)
-        run_of = {i: n // size for n, i in enumerate(working)}
-        for i in reversed(boxes):
-            if i not in run_of:
-                run_of[i] = min((run_of[u] for u in computation.users[i] if u in run_of), default=0)
-        runs: dict[int, list[Instruction]] = {}
+        piece_of: Mapping[Instruction, Hashable] | None = None
+        if self.fold in ("auto", "scopes"):
+            piece_of = by_scope(boxes, computation, 2 * pieces, self.level)
+        is_scope = piece_of is not None
+        if piece_of is None:
+            piece_of = run_numbers(boxes, computation, pieces)
+        pieces_of: dict[Hashable, list[Instruction]] = {}
+        calls: list[tuple[Computation, Group, Node, str]] = []
+        alone: dict[Instruction, Node] = {}
+        self.left -= len(set(piece_of.values()))
         for i in boxes:
-            runs.setdefault(run_of[i], []).append(i)
-        nodes = {n: self._folded(runs[n], computation) for n in sorted(runs)}
-        group.nodes += nodes.values()
-        carried: dict[tuple[int, int], list[Instruction]] = {}
-        for i in boxes:
-            for o in dict.fromkeys(i.operands):
-                if o in run_of and run_of[o] != run_of[i]:
-                    carried.setdefault((run_of[o], run_of[i]), []).append(o)
-        for (a, b), values in carried.items():
-            shown = [f"{_clean(v.name)} {shape_to_text(v.shape, layouts=False)}" for v in dict.fromkeys(values)]
-            self._edge(nodes[a], nodes[b], "\n".join(_shortened(shown)))
+            if is_scope and i.opcode in OPEN and self.left > FEWEST:
+                self.left -= 1
+                self._draw(i, computation, group, alone, calls, level)
+            else:
+                pieces_of.setdefault(piece_of[i], []).append(i)
+        order = list(pieces_of) if is_scope else sorted(pieces_of, key=hash)  # the hash of a number is the number
+        folded = {p: self._folded(pieces_of[p], computation, p if is_scope else None) for p in order}
+        self.graph.folded += sum(map(len, pieces_of.values()))
+        group.nodes += folded.values()
+        self._edges_between({i: alone.get(i) or folded[piece_of[i]] for i in boxes})
+        return calls
 
-    def _folded(self, run: Sequence[Instruction], computation: Computation) -> Node:
+    def _edges_between(self, node_of: Mapping[Instruction, Node]) -> None:
+        carried: dict[tuple[Node, Node], list[Instruction]] = {}
+        for i, node in node_of.items():
+            for o in dict.fromkeys(i.operands):
+                if o in node_of and node_of[o] is not node:
+                    carried.setdefault((node_of[o], node), []).append(o)
+        for (a, b), values in carried.items():
+            shown = [f"{clean(v.name)} {shape_to_text(v.shape, layouts=False)}" for v in dict.fromkeys(values)]
+            self._edge(a, b, "\n".join(shortened(shown)))
+
+    def _folded(self, run: Sequence[Instruction], computation: Computation, scope: Any = None) -> Node:
+        """The box of instructions. scope: the names of the one that they belong to, if it is not a run."""
         counts = Counter(i.opcode.value for i in run)
         top = [f"{op} {n}" for op, n in counts.most_common(MOST_OPCODES)]
         more = len(counts) - MOST_OPCODES
         cost = sum((self.costs.of(i) for i in run), Cost())
         lines = [f"{len(run)} instructions folded"]
-        if scope := _scope(run):
-            lines.append(_cut(scope, WIDEST))
+        if scope is not None:
+            lines.insert(0, tail("/".join(scope)))
+        elif place := common_scope(run):
+            lines.append(cut(place, WIDEST))
         lines += [", ".join(top[:2]), ", ".join(top[2:]) + (f", {more} more" if more > 0 else "")]
         lines.append(cost_text(cost))
-        tip = "\n".join(_shortened([_cut(tip_of(i), 120) for i in run]))
+        tip = "\n".join(shortened([*(["/".join(scope)] if scope else []), *(cut(tip_of(i), 120) for i in run)]))
         return Node(self._id("n"), tuple(filter(None, lines)), tip, "folded", computation.root in run)
-
-
-# -- what stands in a box ---------------------------------------------------------------------------------------------
-def _is_inlined(i: Instruction, computation: Computation) -> bool:
-    """Whether a constant is shown in the boxes of its users."""
-    return (
-        i.opcode is Op.CONSTANT
-        and i.shape.is_array
-        and i.shape.size == 1
-        and i is not computation.root
-        and bool(computation.users[i])
-        and all(u.opcode not in (Op.FUSION, Op.TUPLE, Op.CALL, Op.WHILE) for u in computation.users[i])
-    )
-
-
-def _callees(i: Instruction) -> list[tuple[str, Computation]]:
-    """Computations that get a group of their own, each with its role: not those that are one op on their parameters."""
-    roles = {c: key for key, c in i.attributes.items() if isinstance(c, Computation)}
-    words = {"to_apply": "", "calls": "", "condition": "condition", "body": "body"}
-    return [
-        (words.get(roles.get(c, ""), roles.get(c, "")), c) for c in dict.fromkeys(i.called()) if _simple_op(c) is None
-    ]
-
-
-def _simple_op(computation: Computation) -> Op | None:
-    """The op of a computation that is one op of its two parameters, such as a sum's."""
-    root = computation.root
-    if len(computation.instructions) == 3 and len(root.operands) == 2:
-        return root.opcode if all(o.opcode is Op.PARAMETER for o in root.operands) else None
-    return None
-
-
-def _reducer_word(i: Instruction) -> str:
-    """The op of a reduction, or the direction of a comparison: what tells two boxes of one opcode apart."""
-    for c in i.called():
-        if (op := _simple_op(c)) is not None:
-            direction = c.root.attributes.get("direction")
-            return f"({op.value}{f' {direction}' if direction else ''})"
-    if i.opcode is Op.COMPARE:
-        return str(i.attributes.get("direction", ""))
-    if i.opcode is Op.GET_TUPLE_ELEMENT:
-        return str(i.attributes.get("index", ""))
-    if i.opcode is Op.PARAMETER:
-        return str(i.parameter_number)
-    if i.opcode is Op.CUSTOM_CALL:
-        return _clean(str(i.attributes.get("custom_call_target", "")))
-    return ""
-
-
-def _value(i: Instruction) -> str:
-    """A constant's value: the whole of a small one, the first elements of a large one."""
-    literal = i.literal
-    if literal.is_elided or not i.shape.is_array:
-        return "{...}"
-    if i.shape.size <= LARGE:
-        return re.sub(r"\s+", " ", literal_to_text(literal)) if i.shape.rank else literal_to_text(literal)
-    first = ", ".join(str(v) for v in literal.array.reshape(-1)[:3])
-    return f"{{{first}, …}}"
-
-
-def cost_text(cost: Cost) -> str:
-    """FLOPs, transcendentals and bytes that are not zero, as text."""
-    pairs = ((cost.flops, "FLOP"), (cost.transcendentals, " transc."), (cost.bytes, "B"))
-    return ", ".join(f"{_short(number)}{unit}".replace("  ", " ") for number, unit in pairs if number)
-
-
-def _short(number: float) -> str:
-    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= scale:
-            return f"{number / scale:.3g} {prefix}"
-    return f"{number:g} "
-
-
-def tip_of(i: Instruction) -> str:
-    """The instruction as text, without the elements of a large constant."""
-    is_large = i.opcode is Op.CONSTANT and i.shape.size > 20
-    return _cut(f"{i.name} = {i.shape} constant({{...}})" if is_large else print_instruction(i), 600)
-
-
-def _scope(run: Sequence[Instruction]) -> str:
-    """Where a run is in its source: the common beginning of the op_names, and the first and last word behind it."""
-    names = [name.split("/")[:-1] for i in run if (name := metadata_of(i).get("op_name"))]
-    common: list[str] = []
-    for parts in zip(*names):
-        if len(set(parts)) > 1:
-            first, last = parts[0], parts[-1]
-            return "/".join([*common[-1:], first if first == last else f"{first} … {last}"])
-        common.append(parts[0])
-    return "/".join(common)
-
-
-MOST_IN_TIP = 12
-
-
-def _shortened(lines: Sequence[str]) -> list[str]:
-    more = len(lines) - MOST_IN_TIP
-    return [*lines[:MOST_IN_TIP], *([f"… {more} more"] if more > 0 else [])]
-
-
-def _clean(text: str) -> str:
-    """The text without unprintable characters, which XML forbids."""
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def _cut(text: str, most: int) -> str:
-    clean = _clean(text)
-    return clean if len(clean) <= most else clean[: most - 1] + "…"

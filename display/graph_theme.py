@@ -8,6 +8,9 @@ THEMES = ("auto", "light", "dark")
 """auto: an SVG follows its reader's preference; other pictures are light."""
 
 
+FOLDS = ("auto", "scopes", "kernels", "runs")
+"""auto: scopes where the module names at least two of them, else runs, of what is too large for boxes of its own."""
+
 DEPTH, LIMIT = 8, 250
 """How deep computations nest in a picture, and how many boxes it has, unless the user says otherwise."""
 

@@ -6,7 +6,8 @@ a second. FLOPs and bytes are those of the cost analysis: what a kernel must do,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 LABELLED = 12
 """Kernels with a number in the plot and a line beside it: those that take the most time."""
+
+LABEL_WIDTH, LABEL_HEIGHT = 14.0, 12.0
+"""The room of a number in the plot, in points."""
+
+APART = 1.35
+"""The ratio from which two lines of a logarithmic axis have words of their own."""
 
 COLOURS = {"legacy": "#d9730d", "mlir": "#3b82f6", "library": "#10a37f"}
 OTHER = "#8b5cf6"
@@ -35,6 +42,9 @@ class Point(NamedTuple):
     speed: float
     bandwidth: float
     time: float
+
+
+Places = Sequence[tuple[float, float, Point]]
 
 
 def points_of(report: Report) -> list[Point]:
@@ -74,10 +84,12 @@ def figure_of(report: Report, limits: Limits, theme: Theme) -> Any:
     points = points_of(report)
     whole = sum(p.time for p in points) or 1.0
     numbers = {id(p): n for n, p in enumerate(points[:LABELLED], 1)}
-    _roof(roof, [p for p in points if p.intensity], limits, whole, numbers, theme)
-    _moving(moving, [p for p in points if not p.intensity], limits, whole, numbers, theme)
+    _roof(roof, points, limits, whole, theme)
+    _moving(moving, [p for p in points if not p.intensity], limits, whole, theme)
     title = f"{report.program}, {report.emitters}: kernels under the limits of this machine, {limits.threads} threads"
     figure.suptitle(title.replace(", 1 threads", ", 1 thread"), color=theme.text, fontsize=11)
+    for axes, shown in ((moving, _places([p for p in points if not p.intensity])), (roof, _roof_places(points))):
+        _number(axes, [(x, y, numbers[id(p)]) for x, y, p in shown if id(p) in numbers], theme)
     _beside(figure, points, whole, numbers, theme)
     return figure
 
@@ -88,9 +100,8 @@ def bandwidths(limits: Limits) -> dict[str, float]:
     return {f"{bytes_text(size)} in caches": speed, "memory": limits.bandwidth[-1][1]}
 
 
-def _roof(
-    axes: Any, points: Sequence[Point], limits: Limits, whole: float, numbers: dict[int, int], theme: Theme
-) -> None:
+def _roof(axes: Any, all_points: Sequence[Point], limits: Limits, whole: float, theme: Theme) -> None:
+    points = [p for p in all_points if p.intensity]
     peak = max(limits.flops.values())
     low = min([0.01, *(p.intensity / 2 for p in points)])
     high = max([100.0, *(p.intensity * 2 for p in points)])
@@ -100,11 +111,11 @@ def _roof(
         axes.plot(xs, [min(x * speed, peak) for x in xs], style, color=theme.text, linewidth=1.1, alpha=0.8)
         words, box = f"{name}, {speed / 1e9:.1f} GB/s", {"facecolor": theme.page, "edgecolor": "none", "pad": 1}
         axes.text(low * 2, low * 1.6 * speed, words, color=theme.text, fontsize=8, va="top", bbox=box)
-    for dtype, speed in limits.flops.items():
+    for speed in limits.flops.values():
         axes.axhline(speed, color=theme.line, linewidth=0.8, linestyle=":")
-        words = f"{dtype}, {speed / 1e9:.0f} GFLOP/s"
+    for speed, words in _peaks(limits):
         axes.text(high / 1.1, speed * 1.06, words, color=theme.text, fontsize=8, ha="right")
-    _scatter(axes, [(p.intensity, p.speed, p) for p in points], whole, numbers, theme)
+    _scatter(axes, _roof_places(points), whole, theme)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     floor = min([low * limits.bandwidth[-1][1], *(p.speed / 2 for p in points)])
@@ -113,32 +124,76 @@ def _roof(
     axes.set_ylabel("operations a second")
 
 
-def _moving(
-    axes: Any, points: Sequence[Point], limits: Limits, whole: float, numbers: dict[int, int], theme: Theme
-) -> None:
+def _peaks(limits: Limits) -> list[tuple[float, str]]:
+    """What stands at the lines of the fastest multiply-adds; lines that nearly meet share their words."""
+    found: list[tuple[float, str]] = []
+    for dtype, speed in sorted(limits.flops.items(), key=lambda row: row[1]):
+        words = f"{dtype}, {speed / 1e9:.0f} GFLOP/s"
+        if found and speed < APART * found[-1][0]:
+            found[-1] = speed, f"{found[-1][1]}; {words}"
+        else:
+            found.append((speed, words))
+    return found
+
+
+def _roof_places(points: Sequence[Point]) -> Places:
+    return [(p.intensity, p.speed, p) for p in points if p.intensity]
+
+
+def _places(points: Sequence[Point]) -> Places:
+    """Kernels without operations, side by side."""
+    return [((n % 5 - 2) / 8, p.bandwidth, p) for n, p in enumerate(points)]
+
+
+def _moving(axes: Any, points: Sequence[Point], limits: Limits, whole: float, theme: Theme) -> None:
     speeds = bandwidths(limits)
     slowest = min([min(speeds.values()) / 10, *(p.bandwidth / 2 for p in points)])
     axes.set_ylim(slowest, max([max(speeds.values()) * 3, *(p.bandwidth * 2 for p in points)]))
     for (name, speed), style in zip(speeds.items(), ("--", "-"), strict=True):
         axes.axhline(speed, color=theme.text, linewidth=1.1, alpha=0.8, linestyle=style)
         axes.text(-0.48, speed * 1.06, name.partition(" in ")[2] or name, color=theme.text, fontsize=8)
-    places = [((n % 5 - 2) / 8, p.bandwidth, p) for n, p in enumerate(points)]
-    _scatter(axes, places, whole, numbers, theme)
+    _scatter(axes, _places(points), whole, theme)
     axes.set_xlim(-0.5, 0.5)
     axes.set_xticks([])
     axes.set_xlabel("no operations")
     axes.set_ylabel("bytes a second")
 
 
-def _scatter(
-    axes: Any, places: Sequence[tuple[float, float, Point]], whole: float, numbers: dict[int, int], theme: Theme
-) -> None:
+def _scatter(axes: Any, places: Places, whole: float, theme: Theme) -> None:
     for x, y, p in places:
         size = 20 + 900 * p.time / whole
         colour = COLOURS.get(p.stack, OTHER)
         axes.scatter([x], [y], s=size, color=colour, alpha=0.75, edgecolors=theme.page, linewidths=0.6, zorder=3)
-        if id(p) in numbers:
-            axes.annotate(str(numbers[id(p)]), (x, y), color=theme.text, fontsize=8, zorder=4, ha="center", va="center")
+
+
+def _number(axes: Any, marks: Sequence[tuple[float, float, int]], theme: Theme) -> None:
+    """Write numbers at marks; one that would lie on another number goes beside its mark, with a line to it."""
+    taken: list[tuple[float, float]] = []
+    per_point = axes.figure.dpi / 72
+    for x, y, number in marks:
+        px, py = axes.transData.transform((x, y)) / per_point
+        dx, dy = next(
+            ((a, b) for a, b in _around() if all(_is_clear(px + a - u, py + b - v) for u, v in taken)), (0.0, 0.0)
+        )
+        taken.append((px + dx, py + dy))
+        line = {"arrowstyle": "-", "color": theme.text, "alpha": 0.6, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate(
+            str(number), (x, y), (dx, dy), textcoords="offset points", color=theme.text, fontsize=8, zorder=4,
+            ha="center", va="center", arrowprops=line if (dx, dy) != (0.0, 0.0) else None,
+        )  # fmt: skip
+
+
+def _around() -> Iterator[tuple[float, float]]:
+    """Distances from a mark, in points: none, then circles that grow."""
+    yield 0.0, 0.0
+    for ring in range(1, 12):
+        for n in range(8 * ring):
+            turn = 2 * math.pi * n / (8 * ring)
+            yield LABEL_WIDTH * ring * math.cos(turn), LABEL_WIDTH * ring * math.sin(turn)
+
+
+def _is_clear(dx: float, dy: float) -> bool:
+    return abs(dx) >= LABEL_WIDTH or abs(dy) >= LABEL_HEIGHT
 
 
 def _beside(figure: Any, points: Sequence[Point], whole: float, numbers: dict[int, int], theme: Theme) -> None:

@@ -1,31 +1,30 @@
 """The meaning of opcodes where floats stand for elements of Z_p (docs/exact.md): a second table for the evaluator.
 
-An element stays a float: the balanced residues of twist · v are counted through the numbers of one format, from its
-smallest normal number upwards, and 0 is +0. Movement, comparisons, extrema and conversions between floats are those of
-RULES. What computes is here; it shares nothing with the arithmetic that kernels are linked with.
+An element stays a float (elements.py). Movement, comparisons, extrema and conversions between floats are those of
+RULES. What computes is here.
 """
 
 from __future__ import annotations
 
-import zlib
+import math
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from ..hlo.dtypes import DType
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.records import dataclass
+from .elements import U64, Array, Elements, signs, special
+from .field_library import CALLS, library_rule
 from .reference import convert, convolution, linalg, region, shape
 from .reference.complex import make_complex
 from .reference.context import Context, Value
-from .reference.control import constant
+from .reference.control import constant, while_
 from .reference.lifting import lift
 from .reference.shape import crop
 from .rules import RULES, Form, Reference, Rules, rule, typed
-
-Array = np.ndarray
-U64 = np.uint64
 
 LIMITS = {
     Op.ASINH: (np.inf, -np.inf),
@@ -55,146 +54,11 @@ UNARY = (*LIMITS, Op.ACOS, Op.ASIN, Op.ATANH, Op.COSINE, Op.SINE, Op.TAN)
 COMPLEX = (*UNARY, Op.ABS, Op.SIGN, Op.LOGISTIC, Op.DIVIDE, Op.POWER, Op.ATAN2)
 UNKNOWN = frozenset(
     {
-        *(Op.BATCH_NORM_GRAD, Op.BATCH_NORM_INFERENCE, Op.BATCH_NORM_TRAINING, Op.CHOLESKY, Op.FFT, Op.RAGGED_DOT),
-        *(Op.SCALED_DOT, Op.TRIANGULAR_SOLVE, Op.RNG, Op.STOCHASTIC_CONVERT, Op.CUSTOM_CALL),
+        *(Op.BATCH_NORM_GRAD, Op.BATCH_NORM_INFERENCE, Op.BATCH_NORM_TRAINING, Op.RAGGED_DOT, Op.SCALED_DOT, Op.RNG),
+        Op.STOCHASTIC_CONVERT,
     }
 )
-"""Opcodes without a meaning here: passes expand them, or a library computes them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """Z_p as floats. lowest, mantissa: the exponent of the smallest number that stands for an element, and the bits of
-    its mantissa. seed: of the functions whose values are drawn.
-    """
-
-    prime: int
-    twist: int
-    seed: int
-    lowest: int
-    mantissa: int
-
-    # Elements and floats
-
-    def read(self, x: Array) -> Array:
-        """The elements of finite floats, as integers below p."""
-        p = U64(self.prime)
-        with np.errstate(invalid="ignore"):
-            size, exponent = np.frexp(np.abs(x.astype(np.float64)))
-            count = (exponent - 1 - self.lowest).astype(np.int64) << self.mantissa
-            count += ((2 * size - 1) * 2.0**self.mantissa).astype(np.int64) + 1
-            usual = np.isfinite(size) & (size != 0)
-        m = np.where(usual, count, 0).astype(U64) % p
-        m = np.where(np.signbit(x), p - m, m) % p
-        return m * U64(pow(self.twist, -1, self.prime)) % p
-
-    def write(self, v: Array, dtype: np.dtype) -> Array:
-        """The floats of a type that stand for elements."""
-        m = (v * U64(self.twist) % U64(self.prime)).astype(np.int64)
-        m = np.where(m > (self.prime - 1) // 2, m - self.prime, m)
-        above = np.abs(m) - 1
-        fraction = 1 + (above & ((1 << self.mantissa) - 1)) * 0.5**self.mantissa
-        x = np.where(m == 0, 0.0, np.copysign(np.ldexp(fraction, (above >> self.mantissa) + self.lowest), m))
-        return x.astype(dtype)
-
-    def embed(self, x: Array) -> Array:
-        """The floats that stand for the numbers of a constant. Infinities, NaN and zeros stand for themselves."""
-        wide = x.astype(np.float64)
-        usual = np.isfinite(wide) & (wide != 0)
-        size, exponent = np.frexp(np.where(usual, wide, 1.0))
-        top, exponents = (size * 2.0**53).astype(np.int64), exponent - 53
-        different, places = np.unique(exponents, return_inverse=True)
-        powers = np.array([pow(2, int(e), self.prime) for e in different], U64)[places].reshape(x.shape)
-        v = self.integers(top) * powers % U64(self.prime)
-        return np.where(usual, self.write(v, x.dtype), x)
-
-    def integers(self, n: Array) -> Array:
-        """The elements of integers."""
-        if n.dtype.kind == "u":
-            return n.astype(U64) % U64(self.prime)
-        return np.mod(n.astype(np.int64), self.prime).astype(U64)
-
-    def balanced(self, x: Array) -> Array:
-        """The integers nearest to 0 that elements stand for; 0 of infinities and NaN."""
-        v = np.where(np.isfinite(x.astype(np.float64)), self.read(x), U64(0)).astype(np.int64)
-        return np.where(v > (self.prime - 1) // 2, v - self.prime, v)
-
-    # Arithmetic of floats
-
-    def add(self, x: Array, y: Array) -> Array:
-        return self._combined(np.add, lambda a, b: a + b, x, y)
-
-    def subtract(self, x: Array, y: Array) -> Array:
-        return self._combined(np.subtract, lambda a, b: a + (U64(self.prime) - b), x, y)
-
-    def multiply(self, x: Array, y: Array) -> Array:
-        return self._combined(np.multiply, lambda a, b: a * b, x, y)
-
-    def divide(self, x: Array, y: Array) -> Array:
-        return self._combined(np.divide, lambda a, b: a * self._inverse(b), x, y, y == 0)
-
-    def _inverse(self, v: Array) -> Array:
-        """By Fermat's theorem; 0 of 0."""
-        p, result, square, left = U64(self.prime), np.ones_like(v), v, self.prime - 2
-        while left:
-            result = result * square % p if left & 1 else result
-            square, left = square * square % p, left >> 1
-        return result
-
-    def _combined(
-        self, floats: np.ufunc, elements: Callable[[Array, Array], Array], x: Array, y: Array, also: Array | None = None
-    ) -> Array:
-        """An operation on elements; where an operand is no element, of signs by the rules of floats."""
-        a, b = self.read(x), self.read(y)
-        result = self.write(elements(a, b) % U64(self.prime), np.result_type(x, y))
-        unusual = special(x) | special(y) | (False if also is None else also)
-        if not unusual.any():
-            return result
-        with np.errstate(all="ignore"):
-            found = floats(signs(x), signs(y))
-        return np.where(unusual, np.where(np.isfinite(found), 0, found), result).astype(result.dtype)
-
-    def drawn(self, name: str, *operands: Array, limits: tuple[float, float] = (np.nan, np.nan)) -> Array:
-        """The value of a function that is known by its name only."""
-        golden, spread = U64(0x9E3779B97F4A7C15), U64(0xBF58476D1CE4E5B9)
-        with np.errstate(over="ignore"):
-            state: Array = np.asarray(U64(self.seed) * golden + U64(zlib.crc32(name.encode())))
-            for x in operands:
-                state = (self.read(x) + state + U64(1)) * golden
-                state = (state ^ state >> U64(31)) * spread
-                state = state ^ state >> U64(29)
-        dtype = operands[0].dtype
-        result = self.write(state % U64(self.prime), dtype)
-        unusual = np.logical_or.reduce([np.broadcast_to(special(x), result.shape) for x in operands])
-        if not unusual.any():
-            return result
-        ends = self.embed(np.array(limits, np.float64)).astype(dtype)
-        first = np.broadcast_to(operands[0], result.shape)
-        end = np.where(np.isnan(first), dtype.type(np.nan), np.where(first > 0, *ends))
-        return np.where(unusual, end, result).astype(dtype)
-
-    # Products of matrices
-
-    def matmul(self, x: Array, y: Array) -> Array:
-        """x @ y of elements: by halves of 16 bits, whose products f64 sums exactly."""
-        p = U64(self.prime)
-        if self.prime < 1 << 16:
-            return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(U64) % p
-        a, b = ((v >> U64(16)).astype(np.float64) for v in (x, y))
-        c, d = ((v & U64(0xFFFF)).astype(np.float64) for v in (x, y))
-        top, bottom = (np.matmul(*pair).astype(U64) % p for pair in ((a, b), (c, d)))
-        middle = (np.matmul(a, d) + np.matmul(c, b)).astype(U64) % p
-        return ((top * U64(1 << 16) % p + middle) * U64(1 << 16) + bottom) % p
-
-
-def special(x: Array) -> Array:
-    return ~np.isfinite(x)
-
-
-def signs(x: Array) -> Array:
-    """-1, 0 and 1 in place of elements."""
-    wide = x.astype(np.float64)
-    return np.where(np.isfinite(wide), np.sign(wide), wide)
+"""Opcodes without a meaning here: passes expand them."""
 
 
 # --- instructions ----------------------------------------------------------------------------------------------------
@@ -228,10 +92,36 @@ def field_rules(e: Elements) -> Rules:
         Op.CONVERT: typed(lambda i, x: _convert(e, i, x)),
         Op.IOTA: rule(lambda i, operands, context: _iota(e, i, operands, context)),
         Op.REDUCE: rule(_reduce),
+        Op.WHILE: rule(_while),
         Op.DOT: rule(lambda i, operands, context: _dot(e, i, operands, context)),
         Op.CONVOLUTION: rule(lambda i, operands, context: _convolution(e, i, operands, context)),
+        **dict.fromkeys(CALLS, rule(library_rule(e))),
     }
     return made
+
+
+MAXIMUM_TRIPS = 1000
+"""Trips of a loop: what ends on floats, when they overflow, need not end over a field."""
+
+
+class _Counted:
+    """A context that ends a loop of too many trips."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._calls = context, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
+        self._calls += 1  # of the condition and the body
+        if self._calls > 2 * MAXIMUM_TRIPS:
+            raise UnsupportedError("evaluator", f"a loop of more than {MAXIMUM_TRIPS} trips over a field")
+        return self._context.call(computation, arguments)
+
+
+def _while(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    return while_(instruction, operands, cast(Context, _Counted(context)))
 
 
 def _by_kind(
@@ -339,7 +229,7 @@ def _reduce(instruction: Instruction, operands: Sequence[Array], context: Contex
         return region.reduce(instruction, operands, context)
     (x,), init, dims = crop(operands[:1]), operands[1], instruction.dimensions
     kept = [d for d in range(x.ndim) if d not in dims]
-    rows = x.transpose(*dims, *kept).reshape(-1, *(x.shape[d] for d in kept))
+    rows = x.transpose(*dims, *kept).reshape(math.prod(x.shape[d] for d in dims), *(x.shape[d] for d in kept))
     while len(rows) > 1:
         half = len(rows) // 2
         joined = context.vectorise(called, [rows[:half], rows[half : 2 * half]])

@@ -226,7 +226,7 @@ def user_data(values: dict[int, int]) -> Iterator[None]:
 
 @contextmanager
 def custom_options(values: Mapping[str, Any]) -> Iterator[None]:
-    """Options for handlers (`Ctx<CustomOptions>` of version 0.5) that runs on this thread call, beside the attributes.
+    """Options for handlers (`Ctx<CustomOptions>` of version 0.5) that runs on this thread call, besides the attributes.
 
     values: as `attributes_from` takes them. Without it, or in a run that began before, handlers get none.
     """

@@ -10,6 +10,7 @@ from ..formats.documents import json_of
 from ..hlo.dtypes import DType
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction
+from ..hlo.library.calls import refusal
 from ..hlo.shapes import Shape
 from .attributes import Attributes, attributes_of
 from .registry import CallVersion
@@ -25,7 +26,8 @@ class Description:
     """name: of the HLO instruction. version: name of a CallVersion. config: the text of its backend_config.
 
     operands, results: (name of the element type, dimensions) of each leaf. is_tuple: the result is one, which matters
-    to the older versions only. attributes: those of the config, decoded; of a typed call only.
+    to the older versions only. attributes: those of the config, decoded; of a typed call only. refusal: why the
+    target's routine does not take the call, which it says when it runs; "" where there is no such reason.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Description:
     results: tuple[tuple[str, tuple[int, ...]], ...]
     is_tuple: bool
     attributes: Attributes = ()
+    refusal: str = ""
 
     def to_bytes(self) -> bytes:
         """As JSON with a zero byte behind it."""
@@ -61,7 +64,8 @@ class Description:
 def describe(i: Instruction) -> Description:
     """The description of a custom call whose operands are arrays or tokens."""
     given = i.attributes.get("api_version", CallVersion.API_VERSION_ORIGINAL.name)
-    name = str(getattr(given, "text", given))
+    why = refusal(i) or ""
+    name = CallVersion.API_VERSION_TYPED_FFI.name if why else str(getattr(given, "text", given))
     return Description(
         i.name,
         str(i.attributes["custom_call_target"]),
@@ -70,7 +74,8 @@ def describe(i: Instruction) -> Description:
         tuple(_leaf(leaf) for o in i.operands for _, leaf in o.shape.leaves()),
         tuple(_leaf(leaf) for _, leaf in i.shape.leaves()),
         i.shape.is_tuple,
-        attributes_of(config_text(i)) if name == CallVersion.API_VERSION_TYPED_FFI.name else (),
+        attributes_of(config_text(i)) if name == CallVersion.API_VERSION_TYPED_FFI.name and not why else (),
+        why,
     )
 
 

@@ -14,12 +14,13 @@ from ..codegen.library.frame import I8, I64, POINTER, VOID, Frame, Part
 from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction
-from ..hlo.library.foreign import aliases, moved, scratch_bytes, wanted_shapes
+from ..hlo.library.foreign import aliases, is_packed, moved, scratch_bytes, wanted_shapes
 from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
 from .abi import Buffer, CallFrame
 from .description import CALL, COPYING, SITE, describe
 from .layout import FRAME, INVOKE, OWNER, FrameLayout
+from .packing_ir import emit_pack, emit_unpack
 from .refusals import refusal
 from .registry import CallVersion
 
@@ -60,10 +61,13 @@ def _emit(frame: Frame) -> None:
     site = frame.b.load(word, typ=POINTER, align=8)
     if CallVersion[description.version] is CallVersion.API_VERSION_TYPED_FFI:
         _typed_call(frame, site, FrameLayout(len(operands), len(results)), [*operands, *results])
-        return
-    made = _pointers(frame, results)
-    second = made if i.shape.is_tuple else (*results, NULL)[0]
-    _invoke(frame.b, site, _pointers(frame, operands), second)
+    else:
+        made = _pointers(frame, results)
+        second = made if i.shape.is_tuple else (*results, NULL)[0]
+        _invoke(frame.b, site, _pointers(frame, operands), second)
+    for (_, shape), pointer in zip(i.shape.leaves(), results, strict=True):
+        if is_packed(shape):
+            emit_unpack(frame, pointer, shape)
 
 
 def _global(frame: Frame, suffix: str, kind: ir.Type, value: object) -> ir.GlobalVariable:
@@ -73,8 +77,8 @@ def _global(frame: Frame, suffix: str, kind: ir.Type, value: object) -> ir.Globa
 
 
 def _operands(frame: Frame, i: Instruction) -> list[ir.Value]:
-    """The address of each operand. One in another layout is copied to the scratch memory; an aliased one to its result,
-    unless it is there."""
+    """The address of each operand. One in another layout, or to be packed, is copied to the scratch memory; an aliased
+    one to its result, unless it is there."""
     request, elsewhere, aliased = frame.request, moved(i), aliases(i)
     work = frame.work_space(scratch_bytes(i)) if elsewhere else None
     leaves, found = [shape for _, shape in i.shape.leaves()], []
@@ -92,6 +96,8 @@ def _operands(frame: Frame, i: Instruction) -> list[ir.Value]:
             assert work is not None
             pointer = frame.offset(work, elsewhere[n], 1)
             frame.copy(_part(home, number, o.shape), _part(pointer, -1, wanted))
+        if is_packed(o.shape):
+            emit_pack(frame, pointer, wanted)
         found.append(pointer)
     return found
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.library.foreign import aliases, wanted_shapes
+from ..hlo.library.foreign import aliases, is_packed, wanted_shapes
 from ..hlo.shapes import Shape
 from .abi import Buffer
 from .api import native
 from .calls import Run, running
 from .description import describe
 from .layout import FRAME, FrameLayout
+from .packing import pack, unpack
 from .refusals import refusal
 from .registry import CallVersion, lookup
 from .sites import Site
@@ -82,20 +83,29 @@ def _invoke(site: Site, operands: Sequence[int], results: Sequence[int], is_tupl
 
 
 class _Memory:
-    """The bytes of an array in the layout of its shape; logical: the same array in logical order."""
+    """The bytes of an array in the layout of its shape, packed where handlers see them so."""
 
     def __init__(self, shape: Shape, value: Any = None):
-        self.shape = shape
-        self.logical: Any = None
+        self.shape, self.address = shape, 0
         if shape.dtype is DType.TOKEN:
-            self.address = 0
             return
         order = tuple(reversed(shape.minor_to_major))
+        self._axes = np.argsort(order)
         self._physical = np.zeros([shape.dims[d] for d in order], shape.dtype.numpy)
-        self.logical = self._physical.transpose(np.argsort(order))
         if value is not None:
-            self.logical[...] = value
-        self.address = self._physical.ctypes.data
+            self._physical.transpose(self._axes)[...] = value
+        self._packed = pack(self._physical, shape.dtype) if is_packed(shape) else None
+        self.address = (self._physical if self._packed is None else self._packed).ctypes.data
+
+    @property
+    def logical(self) -> Any:
+        """The array in logical order; None of a token."""
+        if self.shape.dtype is DType.TOKEN:
+            return None
+        if self._packed is not None:
+            elements = unpack(self._packed, self._physical.size, self.shape.dtype)
+            self._physical = elements.reshape(self._physical.shape)
+        return self._physical.transpose(self._axes)
 
 
 def _flat(value: Any, shape: Shape) -> Iterator[Any]:

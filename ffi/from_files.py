@@ -12,7 +12,7 @@ from typing import Any
 from ..hlo.errors import InputError
 from .registry import register, registered
 
-FORMS = "X.so (it registers itself), X.so:TARGET[=SYMBOL],… or X.py"
+FORMS = "X.so (it registers itself), X.so:TARGET[=SYMBOL],…, X.py, or jaxlib (its own handlers)"
 
 
 def load_handlers(specs: Iterable[str]) -> tuple[str, ...]:
@@ -22,6 +22,10 @@ def load_handlers(specs: Iterable[str]) -> tuple[str, ...]:
 
 @functools.cache
 def _loaded(spec: str) -> tuple[str, ...]:
+    if spec == "jaxlib":
+        from .static_library import register_jaxlib
+
+        return register_jaxlib("")
     path, symbols = _parts(spec)
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file", remedy=f"give {FORMS}")

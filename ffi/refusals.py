@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..hlo.conventions import CALL_REMEDIES
 from ..hlo.errors import InputError, UnsupportedError
 from ..hlo.ir import Instruction
-from ..hlo.library.foreign import aliases
+from ..hlo.library.calls import refusal as routine_refusal
+from ..hlo.library.foreign import aliases, is_packed
 from .abi import DATA_TYPES
 from .attributes import attributes_of
 from .description import config_text
@@ -28,14 +29,16 @@ def refusal(i: Instruction, platform: str = HOST) -> UnsupportedError | None:
     strange = [s for s in shapes if s.dtype not in DATA_TYPES]
     if strange:
         return refused(f"{i.name} has an operand or result {strange[0]}, which no buffer of a handler can be")
-    narrow = [s for s in shapes if s.is_array and (s.dtype.bits < 8 and s.dtype.value != "pred")]
-    if narrow:
-        return refused(f"convert {narrow[0]} to a type of whole bytes: {i.name} would not see it as XLA packs it")
+    narrow = [s for s in shapes if is_packed(s)]
+    if narrow and platform_name(platform) != HOST:
+        return refused(f"convert {narrow[0]} to a type of whole bytes: {i.name} would not see it packed on a device")
     if any(s.is_dynamic for s in shapes):
         return refused(f"every dimension of {i.name} needs a fixed size")
     rows = i.attributes.get("output_to_operand_aliasing", ())
     if len(aliases(i)) != len(rows):
         return refused(f"{i.name} aliases an operand with several results")
+    if routine_refusal(i) is not None:
+        return None  # the call says it when it runs
     try:
         handler = lookup(target, platform, what=i.name, location=i.location)
         if handler.version is CallVersion.API_VERSION_TYPED_FFI:

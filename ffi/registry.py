@@ -29,6 +29,9 @@ class CallVersion(IntEnum):
     API_VERSION_TYPED_FFI = 4
 
 
+OF_JAXLIB = ("tridiagonal_solve_perturbed_ffi",)
+"""Targets of programs that JAX makes for the CPU, whose handlers are jaxlib's alone."""
+
 _PLATFORMS = {
     "host": HOST,
     "cpu": HOST,
@@ -134,6 +137,8 @@ def lookup(name: str, platform: str = HOST, *, what: str = "", location: Locatio
     near = difflib.get_close_matches(name, [n for n, p in keys if p == platform], n=3)
     if others:
         remedy = f"registered for {', '.join(others)} only"
+    elif name in OF_JAXLIB and platform == HOST:
+        remedy = "jaxlib has it: --handlers jaxlib, or testbed.ffi.static_library.register_jaxlib('')"
     elif near:
         remedy = f"near names: {', '.join(near)}"
     else:

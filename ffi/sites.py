@@ -41,6 +41,7 @@ from .layout import (
     FrameLayout,
 )
 from .memory import Memory
+from .refusing import refusing
 from .registry import HOST, CallVersion, Handler, lookup
 
 _NUMBERS = itertools.count(1)
@@ -245,6 +246,8 @@ def _forget(number: int, states: _States) -> None:
 
 def _known(description: Description) -> Handler:
     """The handler of a call in a program that is loaded. Raises InputError if there is none."""
+    if description.refusal:
+        return refusing(description)
     try:
         return lookup(description.target, what=description.name)
     except UnsupportedError as error:

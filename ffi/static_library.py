@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..codegen.errors import CodegenError
 from ..hlo.errors import InputError
+from ..hlo.library.calls import is_routine
 from .api import native
 from .registry import CallVersion, register, registered
 
@@ -66,26 +67,28 @@ def register_symbols(path: str | os.PathLike[str], names: dict[str, str] | list[
 
 
 def _opened(path: str | os.PathLike[str]) -> ctypes.CDLL:
-    """The loader looks for a name without a slash in the system's folders only: one in the current folder gets one."""
+    """A file that is there is loaded by its absolute path: the loader looks for a name without a slash in the system's
+    folders only, and takes `./add.so` of another folder for the one that it has loaded under this name.
+    """
     name = os.fspath(path)
-    if os.sep not in name and os.path.exists(name):
-        name = os.path.join(os.curdir, name)
+    if os.path.exists(name):
+        name = os.path.abspath(name)
     return ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_LOCAL)
 
 
 def register_jaxlib(prefix: str = "jaxlib.") -> tuple[str, ...]:
-    """Register jaxlib's LAPACK targets under their names behind a prefix: without it, our own library serves them.
-
-    Raises InputError where jaxlib is absent.
+    """Register jaxlib's own handlers under their names behind a prefix. Without one, those alone that no library here
+    serves. Returns the names. Raises InputError where jaxlib is absent.
     """
     try:
         from jaxlib.cpu import _lapack
     except ImportError:
         raise InputError("jaxlib is not installed", remedy="./testbed setup --xla") from None
     _lapack.initialize()  # handlers crash before this call
-    for name, capsule in _lapack.registrations().items():
-        register(prefix + name, capsule, version=CallVersion.API_VERSION_TYPED_FFI, replace=True)
-    return tuple(sorted(prefix + name for name in _lapack.registrations()))
+    found = {prefix + n: c for n, c in _lapack.registrations().items() if prefix or not is_routine(n)}
+    for name, capsule in found.items():
+        register(name, capsule, version=CallVersion.API_VERSION_TYPED_FFI, replace=True)
+    return tuple(sorted(found))
 
 
 def register_jax() -> tuple[str, ...]:
@@ -100,13 +103,13 @@ def register_jax() -> tuple[str, ...]:
     except ImportError:
         raise InputError("jaxlib is not installed", remedy="./testbed setup --xla") from None
     jax.devices("cpu")  # JAX passes targets on when its back end starts
-    found = {n: h for n, h in xla_client.custom_call_targets("cpu").items() if not n.startswith(_OF_JAX)}
+    found = {n: h for n, h in xla_client.custom_call_targets("cpu").items() if not n.startswith(OF_JAX)}
     for name, handler in found.items():
         register(name, handler)
     return tuple(sorted(found))
 
 
-_OF_JAX = ("xla_", "dce_sink", "lapack_", "blas_", "tridiagonal_solve_")
+OF_JAX = ("xla_", "dce_sink", "lapack_", "blas_", "tridiagonal_solve_")
 """How the names of targets begin that belong to JAX and jaxlib."""
 
 _LOADED: list[ctypes.CDLL] = []

@@ -17,7 +17,7 @@ __all__ = ["dataclass", "field", "replace"]
 T = TypeVar("T")
 
 OFTEN = 64
-"""Values of a class from which on its own `__init__` is worth its compilation."""
+"""From this many values of a class up, an `__init__` of its own is worth its compilation."""
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass

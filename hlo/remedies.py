@@ -10,7 +10,7 @@ TESTS = Path(__file__).absolute().parents[1] / "tests"
 
 def adding(extra: str) -> str:
     """The command that adds an extra of pyproject.toml: `./testbed setup --xla`, or pip for an installed package."""
-    return f"./testbed setup --{extra}" if TESTS.is_dir() else f"pip install 'testbed[{extra}]'"
+    return f"./testbed setup --{extra}" if TESTS.is_dir() else f"pip install 'xla-testbed[{extra}]'"
 
 
 CHANNELS = (

@@ -13,8 +13,7 @@ from ..codegen.options import EmitOptions, EmittedModule
 from ..planning.plan import KernelRequest
 from .core.helper import texts_of
 from .forms import Chosen, choose_group
-from .group_kernel import emit_grouped
-from .kernel import Kernel, emit_kernel
+from .kernel import Kernel, emit_grouped, emit_kernel
 from .support import missing
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..codegen.forms import ChosenForms, Declined, FormInfo, Part
 from ..codegen.options import GroupShape
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
@@ -27,7 +28,7 @@ from .core.graph import walk
 from .core.view import View
 from .devices import group_columns, group_convolution, group_crossing, group_dot, group_rows
 from .loops import loops
-from .loops.form import Fit, Form, Results, Task, Unfit
+from .loops.form import Fit, Form, Results, Task, Unfit, needs
 from .loops.leaf import Leaf
 from .movement import concatenate, padded_rows, regions, shape, update
 from .movement import repeated_rows as repeated
@@ -133,8 +134,16 @@ def _choose(view: View, leaves: Sequence[Leaf], partition: Partition | None) -> 
     except Unfit as reason:
         before += [Declined(form.name, str(reason)) for form in ROW_FORMS]
     tasks = [Task(view, results, partition) for results in groups_of(view, leaves)]
-    parts = [first_that_fits(RESULT_FORMS, task, list(before)) for task in tasks]
-    return tuple(part for part in parts if part is not None)  # nests take all results
+    return tuple(_fitting(task, list(before)) for task in tasks)
+
+
+def _fitting(task: Task, before: list[Declined]) -> Chosen:
+    """The nests take all results, unless they are switched off."""
+    found = first_that_fits(RESULT_FORMS, task, before)
+    if found is None:
+        off = ", ".join(sorted(task.view.without))
+        raise UnsupportedError("legacy", f"a kernel without the forms {off}", remedy="leave one that fits switched on")
+    return found
 
 
 def choose_group(view: View, leaves: Sequence[Leaf], shape: GroupShape) -> Chosen | None:
@@ -146,6 +155,7 @@ def first_that_fits(forms: Sequence[Form], task: Task, declined: list[Declined])
     """The first form that fits. Why earlier ones do not is added to `declined`."""
     for form in forms:
         try:
+            needs(form.name not in task.view.without, "it is switched off")
             return Chosen(form, task.results, form.fits(task), tuple(declined))
         except Unfit as reason:
             declined.append(Declined(form.name, str(reason)))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from llvmlite import ir
 
-from ..codegen.options import EmitOptions
+from ..codegen.options import EmitOptions, Grouped
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass
 from ..planning.plan import KernelRequest
@@ -14,10 +14,10 @@ from .core.builder import Code
 from .core.graph import graph_of
 from .core.metadata import annotate
 from .core.registers import I64, POINTER
-from .core.scratch import Scratch
+from .core.stack import Scratch
 from .core.view import View
-from .devices.group import PARAMETERS
-from .forms import Choice, choose
+from .devices.group import PARAMETERS, Group
+from .forms import Choice, Chosen, choose, choose_group
 from .loops.elemental import Elemental, ElementRule
 from .loops.leaf import Leaf, result_leaves
 from .loops.memory import Pointer
@@ -77,6 +77,21 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     e.code.root.builder.ret_void()
     annotate(e.code.function, [argument.written for argument in request.arguments], options.metadata)
     return choice
+
+
+def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions) -> tuple[Grouped, Chosen] | None:
+    """The same for groups of a device's items; None, and nothing is added, if they cannot compute it."""
+    kernel = Kernel.of(request, options)
+    assert options.group is not None
+    chosen = choose_group(kernel.view, kernel.leaves, options.group)
+    if chosen is None:
+        return None
+    e = begin(module, kernel, options, ranged=False)
+    group = Group(e.code, options.group)
+    chosen.form.emit(e, chosen.results, chosen.fit.parameters, group)
+    e.code.root.builder.ret_void()
+    steps, across, down = chosen.fit.parameters.grouped(options.group)
+    return Grouped(steps, across, down, group.used), chosen
 
 
 def begin(module: ir.Module, kernel: Kernel, options: EmitOptions, ranged: bool) -> Elemental:

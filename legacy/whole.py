@@ -7,7 +7,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from .loops import leaf
 from .loops.elemental import Elemental
-from .loops.form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
+from .loops.form import Fit, Results, Task, at_least, at_most, form, known, needs
 from .loops.ranges import Steps, columns_fit
 from .movement.indexing import Scatter, Scattering
 from .reductions import pool_phases
@@ -32,9 +32,8 @@ def _whole(task: Task, op: Op) -> Instruction:
 @form("window/running", emit_running)
 def cumulative(task: Task) -> Fit:
     """Cumulative reductions: one value runs along each row."""
-    run, shape = running(_whole(task, Op.REDUCE_WINDOW)), task.results.shape
-    if run is None:
-        raise Unfit("windows do not each grow by an element")
+    run = known(running(_whole(task, Op.REDUCE_WINDOW)), "windows do not each grow by an element")
+    shape = task.results.shape
     given, numbered = Runs.of(run, shape, task.partition), task.numbered
     column = given.column
     apart = column is None or columns_fit(task.partition, numbered, column, shape.dims[column], BLOCK)
@@ -92,10 +91,7 @@ def scatter(task: Task) -> Fit:
 
 def _keys(task: Task) -> KeyOrder:
     """The known order of keys."""
-    order = key_order(_whole(task, Op.SORT).attributes["to_apply"])
-    needs(order is not None, "the comparator does not compare one key")
-    assert order is not None
-    return order
+    return known(key_order(_whole(task, Op.SORT).attributes["to_apply"]), "the comparator does not compare one key")
 
 
 def _fit(task: Task, parameters: object, lean: bool = False) -> Fit:
@@ -120,17 +116,17 @@ def abreast(task: Task) -> Fit:
     """Many short rows with one key: a network of exchanges, a lane a row."""
     view, order = task.view, _keys(task)
     needs(not view.by_element, "for a device")
-    tile = tile_of(task.results.root, order, view.scratch, view.vector_bits)
+    tile = tile_of(task.results.root, order, view.scratch, view.processor)
     return _fit(task, Abreast.of(task.results, order, tile, task.partition))
 
 
-@form("sort/insertion", _emit_rows, sort, RUN="elements of a row")
+@form("sort/insertion", _emit_rows, sort, MAXIMUM_RUN_ELEMENTS="elements of a row")
 def insertion(task: Task) -> Fit:
     """Rows that are one run."""
     _whole(task, Op.SORT)
     cut = sort.Cut.of(task.results)
     needs(not cut.is_part, "parts of rows are wanted")
-    at_most(cut.length, sort.RUN, "elements of a row")
+    at_most(cut.length, sort.MAXIMUM_RUN_ELEMENTS, "elements of a row")
     return _fit(task, sort.Way(False))
 
 

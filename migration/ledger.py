@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from ..hlo.errors import Location, TestbedError
+from .form_evidence import METHODS, FormEvidence
 from .ledger_states import STATES, USUAL, flags_of
 from .names import HOST, RETIRED, XLA_STACKS
 from .units import UNITS, row_names
@@ -20,7 +21,7 @@ Date = datetime.date
 OPTIONS = {1: "keep", 2: "LLVM dialect", 3: "memref and loops", 4: "Linalg"}
 """How a unit may migrate: the plan's options."""
 
-KINDS = ("sampled", "exhaustive", "proved")
+KINDS = METHODS
 """Classes of evidence, the weakest first."""
 
 SOAK_DAYS = 21
@@ -39,7 +40,8 @@ class Evidence:
     every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked.
     worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
-    refused: why the gate refused; '' if it passed. checks: names of those that ran beside cases and race.
+    refused: why the gate refused; '' if it passed. checks: names of those that ran besides cases and race. code: hash
+    of the files that make code, for which the digests of forms were found. forms: evidence by form, sorted.
     """
 
     kind: str
@@ -60,17 +62,21 @@ class Evidence:
     every_input: int = 0
     pairs: int = 0
     checks: str = ""
+    code: str = ""
+    forms: tuple[FormEvidence, ...] = ()
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Names of the fields that the file has: the last three only where they say something."""
-        silent = {*(() if self.pairs else ("every_input", "pairs")), *(() if self.checks else ("checks",))}
+        """Names of the fields that the file has: the last five only where they say something."""
+        silent = {name for name in ("checks", "code", "forms") if not getattr(self, name)}
+        silent |= set() if self.pairs else {"every_input", "pairs"}
         return tuple(f.name for f in fields(self) if f.name not in silent)
 
     @property
     def seal(self) -> str:
         """A hash of all fields, which shows that they were changed by hand."""
-        text = "\n".join(str(getattr(self, name)) for name in self.written)
+        values = (getattr(self, name) for name in self.written)
+        text = "\n".join("\n".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in values)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -22,13 +22,14 @@ from ..formats.documents import toml_of
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
+from .form_evidence import form_evidence_of
 from .ledger import KINDS, OPTIONS, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row, new_ledger
 from .ledger_states import FILE, STATES, USUAL
 from .names import RETIRED, STACK_NAMES, XLA_STACKS
 from .units import row_names
 
 RECORDS = ("structured.toml", "xla.toml")
-"""Ledgers of other migrations, beside it."""
+"""Ledgers of other migrations, next to it."""
 
 _WITH_LEDGER = (*STACK_NAMES, *XLA_STACKS)
 """Stacks that a migration may leave, or go to."""
@@ -164,6 +165,10 @@ class _Reader:
         section = f"{name}.evidence"
         found = self.values(section, values["evidence"], {**_EVIDENCE, "seal": (str,)})
         seal = found.pop("seal")
+        try:
+            found["forms"] = tuple(form_evidence_of(str(line)) for line in found["forms"] or ())
+        except ValueError as error:
+            raise self.fail(str(error), section, "forms") from None
         evidence = Evidence(**{key: value for key, value in found.items() if value is not None})
         if evidence.kind not in KINDS:
             raise self.fail(f"no class of evidence: {evidence.kind!r}", section, "kind", f"one of {', '.join(KINDS)}")
@@ -180,8 +185,8 @@ _ROW: dict[str, tuple[type, ...]] = {
     "hold": (dict, type(None)),
     "evidence": (dict, type(None)),
 }
-_TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date}
-_LATER = ("every_input", "pairs", "checks")
+_TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date, "tuple[FormEvidence, ...]": list}
+_LATER = ("every_input", "pairs", "checks", "code", "forms")
 """Fields of evidence that older evidence lacks."""
 _EVIDENCE: dict[str, tuple[type, ...]] = {
     f.name: (_TYPES[str(f.type)], *([type(None)] if f.name in _LATER else [])) for f in fields(Evidence)
@@ -216,6 +221,8 @@ def _value(value: Any) -> str:
     """A value in TOML. JSON's strings are TOML's, but for a control character that JSON leaves as it is."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple):
+        return "\n".join(["[", *(f"  {_value(str(line))}," for line in value), "]"])
     return value.isoformat() if isinstance(value, datetime.date) else repr(value)
 
 

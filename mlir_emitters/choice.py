@@ -11,6 +11,7 @@ from typing import Any
 from ..codegen.forms import ChosenForms, Declined
 from ..codegen.forms import Part as ToldPart
 from ..hlo.dtypes import DType
+from ..hlo.errors import UnsupportedError
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
@@ -168,7 +169,8 @@ class _Asked:
     def part(self, forms: Sequence[Form], subject: Subject) -> Part | None:
         """The first of some forms that fits."""
         for form in forms:
-            answer = form.answer(self.view, subject)
+            off = form.name in self.view.facts.without
+            answer = "it is switched off" if off else form.answer(self.view, subject)
             if isinstance(answer, Fits):
                 return Part(form, subject, answer, self.declined(form, subject))
             self.decline([form], subject.results, answer)
@@ -176,7 +178,10 @@ class _Asked:
 
     def nest(self, subject: Subject) -> Part:
         found = self.part(NESTS, subject)
-        assert found is not None, "the last nest fits all"
+        if found is None:  # the last nest fits all, unless it is switched off
+            off = ", ".join(sorted(self.view.facts.without))
+            what = f"a kernel without the forms {off}"
+            raise UnsupportedError("mlir_emitters", what, remedy="leave one that fits switched on")
         return found
 
     def decline(self, forms: Iterable[Form], results: Iterable[Buffer], reason: str) -> None:
@@ -192,10 +197,14 @@ class _Asked:
 def _is_light(results: Sequence[Buffer]) -> bool:
     """Whether a product is followed by no more than a few cheap operations on each of its elements."""
     nodes = list(reachable(results))
-    return len(nodes) <= LIGHT and not any(n.opcode in EXPENSIVE for n in nodes) and len(alike(results)) == 1
+    return (
+        len(nodes) <= MAXIMUM_LIGHT_OPERATIONS
+        and not any(n.opcode in EXPENSIVE for n in nodes)
+        and len(alike(results)) == 1
+    )
 
 
-LIGHT = 12
+MAXIMUM_LIGHT_OPERATIONS = 12
 """Operations of a kernel for whose short loops LLVM does less, at most."""
 
 

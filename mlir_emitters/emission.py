@@ -92,7 +92,7 @@ def _emit(
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
-        helpers = tuple(text_of(helper, session, b.vector_bits) for helper in b.helpers.values())
+        helpers = tuple(text_of(helper, session, b.facts) for helper in b.helpers.values())
         return EmittedModule(
             text,
             tuple(stages),

@@ -74,7 +74,7 @@ def held_types(b: Builder, graph: KernelGraph) -> list[ir.Type | None]:
 
 
 def argument_attributes(b: Builder, graph: KernelGraph, more: int) -> list[ir.DictAttr]:
-    """The attributes of a kernel's arguments, and of as many more without any."""
+    """The attributes of a kernel's arguments, and of a number of further ones without any."""
     given = [_argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments]
     return given + [ir.DictAttr.get({})] * more
 

@@ -28,8 +28,8 @@ from .loops.turned import Leaves, copies_of, turned_leaves
 from .loops.view import Subject, View
 from .reductions.results import write_together
 
-MANY_OPERATIONS = 40
-"""Operations of a kernel from which on vectors are worth it in tiles that cross memory, gathers and all."""
+MINIMUM_CROSSING_OPERATIONS = 40
+"""Minimum operations of a kernel for which vectors are worth it in tiles that cross memory, gathers and all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def tiles_fit(view: View, subject: Subject) -> Answer:
         )
     generic = is_generic(group, reshapes=True)
     turned = turned_leaves(view.facts, subject.reads, crossing) if generic and not subject.reads.transposed else None
-    few = turned is None and (generic or len([*reachable(group)]) < MANY_OPERATIONS)
+    few = turned is None and (generic or len([*reachable(group)]) < MINIMUM_CROSSING_OPERATIONS)
     tiles = Tiles(crossing, Nest(generic, Unroll.SCALAR if few else Unroll.NONE), turned)
     return Fits(tiles, are_whole_tiles(group[0], crossing, view.partition))
 

@@ -36,9 +36,9 @@ def why_no_loops(facts: Facts, node: Node | None, result: Buffer) -> str | None:
 
 
 def why_not_apart(facts: Facts, node: Node | None, result: Buffer, results: Sequence[Buffer]) -> str | None:
-    """Why a result is not emitted by its root; None if it may be. A concatenate or pad beside a result of its shape and
-    layout is not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed before
-    either is stored.
+    """Why a result is not emitted by its root; None if it may be. A concatenate or pad next to a result of its shape
+    and layout is not: the Plan lets it take over what the other reads (planning/inplace.py), as both are computed
+    before either is stored.
     """
     reason = why_no_loops(facts, node, result)
     if reason is not None or node is None:

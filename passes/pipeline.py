@@ -53,6 +53,7 @@ from .expand.select_and_scatter import expand_select_and_scatter
 from .expand.stochastic_convert import expand_stochastic_convert
 from .expand.topk import expand_topk
 from .flatten import flatten
+from .fuel import is_off, without
 from .fusion.loop import fuse
 from .fusion.outputs import fuse_outputs
 from .fusion.rotations import fuse_rotations
@@ -190,7 +191,7 @@ PREPARE = ("flatten", *EARLY, "untuple", "dce", "simplify", "finite-loops", *EXP
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
     """passes: names of the passes to run; None chooses OPTIMIZE, or PREPARE for scheduled modules. devices: those that
-    the program is for. without: names of passes that do not run.
+    the program is for. without: names of passes that do not run, and of rewrites that passes leave out (rewrites.py).
     """
 
     passes: tuple[str, ...] | None = None
@@ -235,6 +236,8 @@ def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | No
     held: set[str] = set()
     settled: dict[str, Module] = {}  # by pass name, the last module that the pass left unchanged
     for step in passes:
+        if is_off(step.name):
+            continue
         missing = step.requires - held
         if missing:
             makers = [p.name for p in PASSES.values() if p.guarantees & missing]
@@ -269,8 +272,8 @@ def default_passes(module: Module) -> tuple[str, ...]:
 def optimize(module: Module, options: PipelineOptions = USUAL, observer: Observer | None = None) -> Module:
     """Run the passes that precede scheduling and buffer assignment."""
     names = options.passes if options.passes is not None else default_passes(module)
-    chosen = select([name for name in names if name not in options.without])
-    return run_pipeline(module, [_for(step, options.devices) for step in chosen], observer)
+    with without(options.without):
+        return run_pipeline(module, [_for(step, options.devices) for step in select(names)], observer)
 
 
 def _for(step: Pass, devices: Devices) -> Pass:

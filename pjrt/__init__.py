@@ -1,1 +1,1 @@
-"""The JAX plugin. Not written yet."""
+"""The JAX plugin: a PJRT plugin in Python, whose hot functions are native (docs/jax.md)."""

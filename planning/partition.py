@@ -54,7 +54,7 @@ of reading a matrix once, and chunks of 64 columns read pieces of its rows that 
 """
 
 FEW_ROWS, MORE_ROWS = 4, 17
-"""Rows of a product from which on it keeps a part of a matrix in a cache, or has more to compute than to read: the
+"""Minimum rows of a product that keeps a part of a matrix in a cache, or has more to compute than to read: the
 second number is for matrices in memory.
 """
 

@@ -1,4 +1,4 @@
-"""An image: all that a run needs of a compiled program, beside its machine code. A compiler or a file makes it."""
+"""An image: all that a run needs of a compiled program besides its machine code. A compiler or a file makes it."""
 
 from __future__ import annotations
 

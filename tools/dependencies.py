@@ -17,12 +17,14 @@ ROOT = Path(__file__).absolute().parents[1]
 PACKAGE = "testbed"
 
 DYNAMIC: dict[str, tuple[str, ...]] = {
+    "benchmarks/sweep/suites.py": ("benchmarks/sweep/",),
     "cli/main.py": ("cli/",),
     "differential/planted/fault.py": ("legacy/", "mlir_emitters/"),
     "migration/choose.py": ("legacy/", "mlir_emitters/"),
     "migration/forms.py": ("legacy/", "mlir_emitters/"),
     "tests/migration/test_api.py": ("display/",),
     "tools/mutate.py": ("tools/mutations/",),
+    "tools/changed_ops.py": ("evaluator/rules.py", "legacy/", "mlir_emitters/"),
     "tools/selection.py": ("legacy/", "mlir_emitters/"),
     # By names in tables of their own, which are found as strings.
     "backends/registry.py": (),

@@ -1,4 +1,7 @@
-"""Runs formatting, lint, type and layer checks: `.venv/bin/python tools/lint.py [--fix]`. Settings: pyproject.toml."""
+"""Runs formatting, lint, type, layer and word checks: `.venv/bin/python3 tools/lint.py [--fix]`; see pyproject.toml.
+
+With `--commits REV..` it checks the messages of these commits, and nothing else.
+"""
 
 import argparse
 import os
@@ -53,13 +56,20 @@ def layers() -> bool:
     return as_testbed("import-linter", [sys.executable, "-c", linter, "--config", str(SETTINGS), "--no-cache"])
 
 
+def script(name: str, *arguments: str) -> bool:
+    return run(name, [sys.executable, str(ROOT / "tools" / f"{name}.py"), *arguments])
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fix", action="store_true", help="reformat, and apply ruff's fixes")
-    parser.add_argument("--only", choices=["ruff", "types", "layers"], help="run one check only")
+    parser.add_argument("--only", choices=["ruff", "types", "layers", "words"], help="run one check only")
+    parser.add_argument("--commits", metavar="REV..", help="check the messages of these commits, and nothing else")
     options = parser.parse_args(argv)
+    if options.commits:
+        return 0 if script("commits", options.commits) else 1
     provide_tools()
-    checks = {"ruff": lambda: ruff(options.fix), "types": types, "layers": layers}
+    checks = {"ruff": lambda: ruff(options.fix), "types": types, "layers": layers, "words": lambda: script("words")}
     good = [check() for name, check in checks.items() if options.only in (None, name)]
     return 0 if all(good) else 1
 

@@ -36,7 +36,7 @@ tests/, names one of the files or a folder above it, or if it needs a Python fil
 """
 
 SMALL = frozenset({"tools/__init__.py", "tools/python/__init__.py", "tools/python/pytest_names.py"})
-"""What each test has, beside //tools."""
+"""What each test has besides //tools."""
 
 HEAD = f'''"""The groups of test files that Bazel runs in one process, and what they need. Generated: {COMMAND}"""
 

@@ -22,7 +22,7 @@ from .dependencies import PACKAGE, Checkout
 STACKS = ("legacy", "mlir_emitters")
 """Rooms that have a table FORMS in their forms.py; its rows have a name and the functions `fits` and `emit`."""
 
-EVERYTHING = re.compile(r"pyproject\.toml|requirements[\w-]*\.(txt|in)")
+EVERYTHING = re.compile(r"pyproject\.toml|locks/[\w-]+\.txt")
 """What every test depends on: the settings of pytest, and installed packages."""
 
 EVERY_FORM = "*"

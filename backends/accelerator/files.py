@@ -75,7 +75,7 @@ def _host_code(file: ProgramFile) -> LoadedCode | None:
     missing = missing_symbols(symbols_of(objects).undefined)
     if missing:
         what = f"its code needs symbols that this process does not have: {', '.join(missing)}"
-        raise CodegenError(what, remedy="install the libraries that requirements.txt pins")
+        raise CodegenError(what, remedy="install the libraries that locks/requirements.txt pins")
     return load(objects)
 
 

@@ -16,7 +16,7 @@ MOST_SCRATCH = 64 << 20
 """Bytes of scratch memory of all items of a kernel together; a kernel whose items need more has fewer items."""
 
 FAR = 16
-"""Elements in a row from which on neighbouring rows have no cache line in common."""
+"""Minimum elements in a row whose neighbouring rows have no cache line in common."""
 
 SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE, Op.TRANSPOSE})
 """Ops whose elements groups of items may compute together."""

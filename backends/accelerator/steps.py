@@ -197,7 +197,7 @@ def _read(stream: Queue, bases: Bases, slice: BufferSlice, type_: type[np.generi
 
 
 def _read_in_place(stream: Queue, bases: Bases, slice: BufferSlice, type_: type[np.generic]) -> int:
-    """The same of memory that the host shares."""
+    """As above, for memory that the host shares."""
     stream.synchronize()
     data = (ctypes.c_uint8 * slice.size).from_address(bases[slice.allocation] + slice.offset)
     return int(np.ndarray(1, type_, memoryview(data))[0])

@@ -72,7 +72,7 @@ MOST_ITEMS = 1 << 31
 
 LANES = 16
 """Items side by side on a CPU that makes a vector of them. Their number and that of the vector are told apart, so that
-LLVM finds neighbours behind the rests and quotients by which a kernel knows where its element is; or a vector gathers.
+LLVM finds neighbours behind the quotients by which a kernel knows where its element is; or a vector gathers.
 """
 
 

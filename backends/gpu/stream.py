@@ -70,7 +70,7 @@ class GpuStream(QueueStream):
     """
 
     _first: Handle
-    """The event from which on the stream is watched."""
+    """The event at which watching the stream begins."""
 
     def __init__(self, executor: StreamExecutor, driver: Driver):
         super().__init__(executor)

@@ -69,7 +69,7 @@ _IDENTIFIER = re.compile(rf"[A-Za-z][A-Za-z0-9_]{{0,{LONGEST - 1}}}")
 
 
 def is_free(name: str) -> bool:
-    """Whether a C function can have the name, beside those of C and of our own functions."""
+    """Whether a C function can have the name, besides those of C and of our own functions."""
     if not _IDENTIFIER.fullmatch(name) or name.startswith("testbed_") or _RESERVED.fullmatch(name):
         return False
     return not {name, name.removesuffix("f"), name.removesuffix("l")} & TAKEN

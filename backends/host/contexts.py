@@ -117,9 +117,13 @@ class Context:
         for block in self._arena:
             block.fill(byte)
 
+    def bases(self) -> np.ndarray:
+        """A copy of the addresses of allocations, for native functions, which write those of inputs and results."""
+        return self._bases.copy()
+
     def enter(self, executor: Executor, program: Program) -> None:
         """Make a record for the native entry."""
-        bases = self._bases.copy()  # the native functions write there
+        bases = self.bases()
         run = native_run(executor, bases)
         self.entered, words = program.context(bases, run)
         self.noted = run.events

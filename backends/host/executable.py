@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .memory_checks import MemoryChecks
     from .outside import Outside
     from .shadows import Report, Shadows
+    from .signature import Signature
 
 
 MOST_RECORDED = 1 << 22
@@ -362,6 +363,11 @@ class HostExecutable(Executable):
         return made.with_facts(facts)
 
     @property
+    def has_profile(self) -> bool:
+        """Whether runs note the times of steps."""
+        return self._events is not None
+
+    @property
     def has_shadows(self) -> bool:
         """Whether kernels of another stack run behind some of its own, and are compared with them."""
         return self._shadows is not None
@@ -404,6 +410,21 @@ class HostExecutable(Executable):
     def form_names(self) -> dict[str, str]:
         """Kernel → the names of its forms."""
         return {kernel: " + ".join(forms.names) for kernel, forms in self.forms.items()}
+
+    @property
+    def parts(self) -> tuple[Signature, Image, Executor]:
+        """What runs by addresses alone need (by_pointers.py)."""
+        return self._signature, self.image, self._executor
+
+    @property
+    def enters(self) -> bool:
+        """Whether runs need nothing of Python, apart from handlers."""
+        return self._enters
+
+    @property
+    def has_handlers(self) -> bool:
+        """Whether it calls handlers of custom calls."""
+        return self._sites is not None
 
     @property
     def is_recording(self) -> bool:

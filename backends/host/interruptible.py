@@ -9,7 +9,7 @@ LONG = 0.3
 """Estimated seconds from which a run counts as long."""
 
 QUICK = 0.1
-"""Seconds of a long run, times threads, from which on the program is not long any more, if each run does the same: then
+"""Seconds of a run, times threads, below which the program no longer counts as long, if each run does the same: then
 Ctrl-C comes through in time on a machine that is several times as slow, too.
 """
 

@@ -176,5 +176,5 @@ def _check_symbols(program: ProgramFile, objects: list[bytes]) -> None:
     if missing:
         raise CodegenError(
             f"its code needs symbols that this process does not have: {', '.join(missing)}",
-            remedy="install the libraries that requirements.txt pins, or compile the module again here",
+            remedy="install the libraries that locks/requirements.txt pins, or compile the module again here",
         )

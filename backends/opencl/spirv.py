@@ -9,7 +9,7 @@ HEADER_WORDS = 5  # magic, version, generator, bound of ids, schema
 
 
 def is_framed(code: bytes) -> bool:
-    """Whether the bytes are a header and whole instructions, each of as many words as its first word says."""
+    """Whether the bytes are a header and whole instructions, each with the number of words that its first word says."""
     words, rest = divmod(len(code), 4)
     if rest or words < HEADER_WORDS or not code.startswith(MAGIC):
         return False

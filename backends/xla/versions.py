@@ -28,7 +28,7 @@ from .unoptimize import unoptimised
 
 SCRIPT = Path(__file__).with_name("version_script.py")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.10")
-"""Versions of Python that are looked for on PATH and among pyenv's, beside this one."""
+"""Versions of Python that are looked for on PATH and among pyenv's, besides this one."""
 
 INSTALL_SECONDS, COMPILE_SECONDS = 900, 300
 

@@ -27,7 +27,7 @@ STEEPER = 1.1
 ROUNDS, SECONDS, TRIES = 3, 0.003, 6
 
 RANK_TIMES, RANK_SECONDS = 6.0, 0.2
-"""Compiling at the highest rank may take so many times as long as at the lowest, or so many seconds."""
+"""Limits on compiling at the highest rank: a multiple of the time at the lowest, or seconds."""
 
 LENGTH_SLOPE = 1.1
 """Of compile time by the number of instructions."""

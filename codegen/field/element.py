@@ -111,7 +111,9 @@ def constants(values: np.ndarray, dtype: DType) -> np.ndarray:
     if dtype.is_complex:
         parts = np.ascontiguousarray(values).reshape(-1).view(dtype.component.numpy)
         return constants(parts, dtype.component).view(dtype.numpy).reshape(values.shape)
-    different, places = np.unique(values.astype(np.float64), return_inverse=True)
+    with np.errstate(invalid="ignore"):
+        wide = values.astype(np.float64)
+    usual = np.isfinite(wide) & (wide != 0)  # others stand for themselves: zeros and NaN keep their sign
+    different, places = np.unique(np.where(usual, wide, 1.0), return_inverse=True)
     made = np.array([field.number(float(v)) for v in different], np.float64)
-    numbers = made[places].reshape(values.shape).astype(dtype.numpy)
-    return np.where(values == 0, values, numbers)  # zeros keep their sign
+    return np.where(usual, made[places].reshape(values.shape).astype(dtype.numpy), values)

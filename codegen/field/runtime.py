@@ -15,7 +15,7 @@ _TEXT = """
 define i64 @field.read(float %x) {{
   %bits = bitcast float %x to i32
   %size = and i32 %bits, 2147483647
-  %none = icmp eq i32 %size, 0
+  %none = icmp ult i32 %size, {offset}
   %above = sub i32 %size, {offset}
   %counted = lshr i32 %above, {shift}
   %wide = zext i32 %counted to i64

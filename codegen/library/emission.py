@@ -9,7 +9,7 @@ from llvmlite import ir
 from ...hlo.conventions import CALL_REMEDIES
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
-from ...hlo.library.calls import lapack_call, refusal
+from ...hlo.library.calls import lapack_call
 from ...hlo.library.lapack import COMPLEX, REAL
 from ...hlo.opcodes import Op
 from ...planning.plan import KernelRequest
@@ -59,9 +59,6 @@ def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
 def _error(i: Instruction) -> UnsupportedError:
     if i.opcode is Op.CUSTOM_CALL:
         target = i.attributes.get("custom_call_target", "")
-        wrong = refusal(i)
-        if wrong is not None:
-            return UnsupportedError("library", f"custom-call({target})", remedy=wrong, location=i.location)
         names = ", ".join(sorted(REAL.keys() | COMPLEX.keys()))
         remedy = CALL_REMEDIES.get(target) or f"known: lapack_[sdcz]NAME_ffi with NAME one of {names}"
         return UnsupportedError("library", f"custom-call({target})", remedy=remedy, location=i.location)

@@ -49,7 +49,7 @@ class Block:
 
 
 def block_of(loop: str, axis: int, source: Part, target: Part, rows: tuple[int, int], scale: float) -> Block | None:
-    """The transform along an axis of rows that are so many bytes apart; None if blocks do not compute it."""
+    """The transform along an axis of rows that are a number of bytes apart; None if blocks do not compute it."""
     real = loop not in ("fft", "ifft")
     length = target.dims[axis] if loop != "rfft_n_even" else source.dims[axis]
     points = 0 if loop == "rfft_n_odd" else points_of(real, length)
@@ -80,8 +80,8 @@ def block_memory(frame: Frame) -> ir.Value:
 
 
 def emit_blocks(frame: Frame, block: Block, memory: ir.Value, first: tuple[ir.Value, ir.Value], rows: Number) -> None:
-    """Transform so many rows, a multiple of a block's, from places in the source and the target on. A helper for this
-    length does it: what compiles with each program is one call.
+    """Transform a number of rows, a multiple of a block's, from places in the source and the target on. A helper for
+    this length does it: what compiles with each program is one call.
     """
     kinds, tables = _pieces(block), _tables(block)
     kind = f"{block.kind}_{block.letter}{block.together}{'' if frame.fused else '_strict'}"
@@ -200,7 +200,7 @@ class _Writer:
         self._call(f"last{radices[-1]}", memory, I64(groups))
 
     def _behind(self, roots: ir.Value, points: int, radix: int) -> ir.Value:
-        """The roots of the step that follows one of so many points."""
+        """The roots of the step that follows one of this many points."""
         return self.lines.at(roots, points // radix * (radix - 1), 2 * self.lines.bytes)
 
     def _call(self, kind: str, *values: ir.Value) -> None:

@@ -95,7 +95,7 @@ class Lines:
         return self.b.fmul(x, y, flags=self.flags)
 
     def transposed(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
-        """The columns of as many vectors as they have lanes, by steps within 16 bytes and a last one between them."""
+        """The columns of n vectors of n lanes, by steps within 16 bytes and a last one between them."""
         values, wide = list(rows), 16 // self.bytes
         span = 1
         while span < wide:

@@ -48,7 +48,7 @@ def addresses() -> dict[str, int]:
 def _refused(why: str) -> CodegenError:
     return CodegenError(
         f"the FFT loops of numpy {np.__version__} cannot be called by address: {why}",
-        remedy="run ./testbed setup, or install the numpy that requirements.txt pins",
+        remedy="run ./testbed setup, or install the numpy that locks/requirements.txt pins",
     )
 
 

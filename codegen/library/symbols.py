@@ -23,7 +23,7 @@ def library_address(symbol: str) -> int | None:
         function = _openblas()[symbol]
     except AttributeError:
         raise CodegenError(
-            f"OpenBLAS has no {symbol!r}", remedy="install the scipy-openblas32 that requirements.txt pins"
+            f"OpenBLAS has no {symbol!r}", remedy="install the scipy-openblas32 that locks/requirements.txt pins"
         ) from None
     return ctypes.cast(function, ctypes.c_void_p).value
 
@@ -39,14 +39,14 @@ def _openblas() -> ctypes.CDLL:
     except ImportError:
         raise CodegenError(
             "linear algebra needs OpenBLAS: the package scipy-openblas32 is not installed",
-            remedy="run ./testbed setup, or install what requirements.txt pins",
+            remedy="run ./testbed setup, or install what locks/requirements.txt pins",
         ) from None
     path = os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
         raise CodegenError(
-            f"OpenBLAS does not load: {error}", remedy="reinstall the scipy-openblas32 that requirements.txt pins"
+            f"OpenBLAS does not load: {error}", remedy="reinstall the scipy-openblas32 that locks/requirements.txt pins"
         ) from error
     library.scipy_openblas_set_num_threads(1)
     return library

@@ -18,8 +18,9 @@ from ...codegen.options import Target, assume_host
 from ...hlo.errors import InputError
 from ..child import Begin, Child
 from ..conformance import begin_worker
+from ..exact_outcome import outcome
 from ..finding import finding_of, write_finding
-from ..outcome import Outcome, OutcomeKind, confirmed, outcome, patience_with_smaller
+from ..outcome import Outcome, OutcomeKind, confirmed, patience_with_smaller
 from ..patience import Patience
 from .cause import Cause, cause_in, is_ending, units_in
 from .coverage import FormKey, Key
@@ -30,7 +31,7 @@ EXAMPLES = 2000
 """Tasks of a round without a finding. Of the first 50 or so of each, Hypothesis draws half as small as it can."""
 
 RUN = 10.0
-"""Seconds that a run has, beside what Patience adds for slow ones: then a loop without end is a finding, and does not
+"""Seconds that a run has, besides what Patience adds for slow ones: then a loop without end is a finding, and does not
 end the process.
 """
 

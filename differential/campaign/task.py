@@ -24,8 +24,14 @@ MIXED_PERCENT, CHECKED_PERCENT, COMPILED_PERCENT = 25, 25, 10
 with a compiled host program.
 """
 
+EXACT_STACKS = ("evaluator", *STACK_NAMES)
+"""Whom they compare."""
+
 CORPUS_PERCENT = 40
 """Tasks that edit a module of the corpus, where there is one."""
+
+EXACT_PERCENT = 10
+"""Tasks that are compared over finite fields, without bounds."""
 
 OPTIMIZED_PERCENT = 20
 """Tasks whose code LLVM optimises. What is tested are our emitters: their faults show without that, but for what they
@@ -36,8 +42,8 @@ promise to the optimiser (no aliases, no overflow).
 @dataclass(frozen=True)
 class Orders:
     """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: percentage of
-    tasks whose code LLVM optimises; checked: of those whose kernels run in the
-    checking mode. corpus: a folder of modules to edit. budget: as of Setting.
+    tasks whose code LLVM optimises; checked: of those whose kernels run in the checking mode; exact: of those that are
+    compared over finite fields. corpus: a folder of modules to edit. budget: as of Setting.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -45,6 +51,7 @@ class Orders:
     mixed: bool = True
     optimized: int = OPTIMIZED_PERCENT
     checked: int = CHECKED_PERCENT
+    exact: int = EXACT_PERCENT
     corpus: str | None = None
     budget: float = BUDGET
 
@@ -73,6 +80,9 @@ def draw_task(source: Source, orders: Orders) -> Task:
     kind = HostProgramKind.COMPILED if source.chance(COMPILED_PERCENT) else HostProgramKind.AUTO
     fast = source.chance(100 - orders.optimized)
     setting = Setting(cache=False, memory=checked, host_program=kind, optimized=not fast, budget=orders.budget)
+    both = all(name in orders.stacks for name in STACK_NAMES)
+    if both and source.chance(orders.exact):  # the last choice: blobs without it stay what they were
+        stacks, setting = EXACT_STACKS, Setting(cache=False, exact=True)
     return Task(case, stacks, setting, blob_of(KIND, source.drawn))
 
 

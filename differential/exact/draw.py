@@ -9,20 +9,22 @@ import ml_dtypes
 import numpy as np
 
 from ...codegen.field.element import Field
-from ...evaluator.field import Elements
+from ...evaluator.elements import Elements
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Module
 from ..fake_inputs import fake_inputs
 from .integers import Integers, redrawn
 
 INTEGERS = 1 << 20
-"""Integers below this in magnitude keep their order where a draw has a small twist, and the field so many elements."""
+"""Integers below this in magnitude keep their order where a draw has a small twist: the field has them all."""
 
 CROWD = (0, 1, -1, 2)
 """Elements of a crowded draw, besides one at random: they tie, and are zeros and ones of masks and comparisons."""
 
-WIDE = 1 << 30
-"""Primes above this need few draws."""
+WIDE, NARROW = 1 << 30, 1 << 12
+"""Primes above the first need few draws; those below the second, of types of 8 bits, many: an element that is wrong is
+right by chance in one of about 200.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Draw:
     crowded: bool
     integers: Integers
     seed: int
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether integers below INTEGERS have the order of their elements, or as many as there are."""
+        return self.field.twist <= max(1, self.field.prime // (2 * INTEGERS))
 
     @property
     def elements(self) -> Elements:
@@ -85,8 +92,8 @@ def draws_of(types: frozenset[DType], seed: int = 0) -> Iterator[Draw]:
     yield Draw(first, False, Integers.USUAL, seed)
     yield Draw(second, False, Integers.ANY, seed + 1)
     yield Draw(second, True, Integers.ENDS, seed + 2)
-    if prime < WIDE:
-        yield Draw(first, False, Integers.USUAL, seed + 3)
+    for more in range(1 if NARROW <= prime < WIDE else 5 if prime < NARROW else 0):
+        yield Draw(second if more % 2 else first, False, Integers.USUAL, seed + 3 + more)
 
 
 def float_types(instruction: Instruction) -> frozenset[DType]:

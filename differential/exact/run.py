@@ -23,12 +23,15 @@ JUNK = {"legacy": 0x3D, "mlir": 0x2B}
 
 @dataclass(frozen=True)
 class Built:
-    """A stack's kernel over a field, in memory. junk: the byte of which memory consists before it is written."""
+    """A stack's kernel over a field, in memory. junk: the byte of which memory consists before it is written. forms:
+    those that the stack chose.
+    """
 
     request: KernelRequest
     code: LoadedCode
     is_ranged: bool
     junk: int
+    forms: tuple[str, ...] = ()
 
     @staticmethod
     def of(request: KernelRequest, emit: Emit, options: EmitOptions, junk: int) -> Built:
@@ -36,7 +39,8 @@ class Built:
         assert options.exact is not None
         emitted = emit([request], options)
         code = build(emitted, options.exact, options.target, junk)
-        return Built(request, code, request.name in emitted.ranged, junk)
+        chosen = emitted.forms.get(request.name)
+        return Built(request, code, request.name in emitted.ranged, junk, chosen.names if chosen else ())
 
 
 def run_kernel(kernel: Built, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -63,7 +67,7 @@ def call(kernel: Built, pointers: Sequence[int]) -> None:
 
 
 def _ranges(request: KernelRequest) -> list[tuple[int, int]]:
-    """Two ranges, of about a third and two thirds, if there are so many steps."""
+    """Two ranges, of about a third and two thirds, if there are enough steps."""
     partition = request.partition
     assert partition is not None
     cut = partition.extent // 3 // partition.least * partition.least

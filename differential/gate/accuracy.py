@@ -17,7 +17,7 @@ from ..precision import Exact
 from ..row_programs import cases_of, workloads_of
 
 CASES = 16
-"""Of the row's own small programs, beside those that are timed."""
+"""Of the row's own small programs, besides those that are timed."""
 
 TIMES, FLOOR = 2.0, 1e-7
 """Relative to the largest magnitude of a result."""

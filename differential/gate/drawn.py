@@ -19,7 +19,7 @@ INSTRUCTIONS, DEPTH = 4, 1
 """Of a program beside what it is drawn for: small ones are quick, and others are `testbed fuzz`'s."""
 
 CHECKED_EVERY, OPTIMIZED_EVERY = 4, 5
-"""Of as many cases as the first number says, one runs in the checking mode; of the second, one is optimised by LLVM."""
+"""One case in the first number runs in the checking mode; one in the second is optimised by LLVM."""
 
 LIMIT_SECONDS = 60.0
 MOST_FINDINGS = 3

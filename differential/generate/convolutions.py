@@ -35,7 +35,7 @@ MOST_ELEMENTS, MOST_PRODUCTS = 6000, 1 << 18
 """Elements of an operand or of the result, and products, at most: the evaluator is quick with those."""
 
 LARGE_PERCENT, LARGER = 15, 8
-"""Convolutions with so many times as much: passes transpose those and make products of them, and weights are copied."""
+"""The factor of the larger convolutions: passes transpose those and make products of them, and weights are copied."""
 
 LARGE_FEATURES = (32, 64, 16, 33, 40, 48, 6)
 

@@ -39,7 +39,7 @@ BATCHES = (17, 16, 33, 65, 130, 400)
 """Rows of a kernel."""
 
 ALONE = (2048, 1536)
-"""Rows that are only reduced, from which on forms fit."""
+"""Minimum rows, of those that are only reduced, that forms take."""
 
 RUNS = (256, 1 << 9)
 """Elements of rows of a few columns together."""

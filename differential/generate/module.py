@@ -13,7 +13,7 @@ from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from .focus import AGAIN_PERCENT, draw_focus, draw_pair, grow_focus
 from .idioms import grow_idiom
-from .inputs import array_of
+from .inputs import Input, array_of
 from .program import Body, Limits, Program
 from .source import Recorded, Source, blob_of, choices_of
 from .table import grow
@@ -25,11 +25,19 @@ KIND = "p"
 
 @dataclass(frozen=True)
 class Case:
-    """A drawn module with inputs, one array for each leaf of its parameters. blob: draws the same again."""
+    """A drawn module with inputs, one array for each leaf of its parameters. blob: draws the same again. given: what
+    the inputs are made of.
+    """
 
     module: Module
     inputs: list[np.ndarray] = field(repr=False)
     blob: str
+    given: tuple[Input, ...] = field(default=(), repr=False)
+
+    def other_inputs(self, number: int) -> list[np.ndarray]:
+        """Inputs of the same kinds with other numbers. The kinds are part of the program: it counts on them."""
+        pairs = zip(self.given, self.module.entry.parameters, strict=True)
+        return [array_of(Input(given.kind, given.seed + number * SEED_STEP), p.shape) for given, p in pairs]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What Hypothesis prints: without it, all fields of the module."""
@@ -37,6 +45,9 @@ class Case:
 
 
 MOST_RESULTS = 6
+SEED_STEP = 1_000_003
+"""Between the seeds of a program's inputs: more than seeds that are drawn.
+"""
 
 
 def draw_case(source: Source, limits: Limits | None = None) -> Case:
@@ -63,7 +74,7 @@ def draw_case(source: Source, limits: Limits | None = None) -> Case:
     entry = program.done("main", body.instructions, root)
     module = Module("generated", tuple(program.computations), entry, _header(body, results, root))
     inputs = [array_of(given, p.shape) for given, p in zip(program.inputs, entry.parameters, strict=True)]
-    return Case(module, inputs, blob_of(KIND, source.drawn[first:]))
+    return Case(module, inputs, blob_of(KIND, source.drawn[first:]), tuple(program.inputs))
 
 
 def again(blob: str, limits: Limits | None = None) -> Case:

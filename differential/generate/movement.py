@@ -41,7 +41,7 @@ def broadcast(body: Body, op: Op) -> Value | None:
 
 
 def other_dims(body: Body, dims: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions of as many elements: split, merged, with ones added and dropped."""
+    """Dimensions that hold the same number of elements: split, merged, with ones added and dropped."""
     found, draw = list(dims), body.source
     for _ in range(draw.integer(1, 4)):
         at, kind = draw.integer(0, len(found)), draw.integer(0, 3)

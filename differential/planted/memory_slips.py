@@ -61,10 +61,10 @@ MEMORY: tuple[Fault, ...] = (
         ("legacy",),
         [
             Edit(
-                "legacy.loops.loops",
+                "legacy.loops.nest",
                 "nest",
-                "_nest(e, shape.dims,",
-                "_nest(e, (*shape.dims[:-1], *(max(1, n - 1) for n in shape.dims[-1:])),",
+                "open_nest(e, shape.dims,",
+                "open_nest(e, (*shape.dims[:-1], *(max(1, n - 1) for n in shape.dims[-1:])),",
             )
         ],
         module("""
@@ -82,8 +82,8 @@ MEMORY: tuple[Fault, ...] = (
             Edit(
                 "legacy.sorts.sort",
                 "_Sorter._sort_runs",
-                "loop(self.length, step=RUN",
-                "loop(self.length - RUN, step=RUN",
+                "loop(self.length, step=MAXIMUM_RUN_ELEMENTS",
+                "loop(self.length - MAXIMUM_RUN_ELEMENTS, step=MAXIMUM_RUN_ELEMENTS",
             )
         ],
         _sorted(1500),

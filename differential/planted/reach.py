@@ -32,11 +32,11 @@ LIMIT = 60.0
 """Seconds that a healthy case has."""
 
 PATIENCE = 30
-"""With a fault, a case that takes so many times as long, and LEAST seconds more, hangs: a loop may have no end."""
+"""With a fault, a case that takes this many times as long, and LEAST seconds more, hangs: a loop may have no end."""
 LEAST = 10.0
 
 ENOUGH = 4
-"""A fault that was caught so often rests: how often it is met is known well enough, within a factor of about two."""
+"""A fault that was caught this often is left alone: how often it is met is known within a factor of about two."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Reached:
         return self.cases / self.caught if self.caught else math.inf
 
     def chance(self, cases: float) -> float:
-        """The probability that so many cases catch it; 0 if it never was caught."""
+        """The probability that a number of cases catches it; 0 if it never was caught."""
         return -math.expm1(-cases / self.expected)
 
 
@@ -77,7 +77,7 @@ class Reach:
         return self.cases / self.busy if self.busy else 0.0
 
     def found_in(self, seconds: float, jobs: int) -> float:
-        """How many faults campaigns of so many seconds and processes catch, on average."""
+        """How many faults campaigns of these seconds and processes catch, on average."""
         return sum(row.chance(seconds * jobs * self.rate) for row in self.rows.values())
 
 

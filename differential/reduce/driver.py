@@ -24,7 +24,7 @@ LIMIT = 20.0
 """Seconds that a stack has for the case itself."""
 
 RUN = 1.0
-"""Seconds that a run of the case itself has, beside what Patience adds: what takes so much longer than the evaluator
+"""Seconds that a run of the case itself has, besides what Patience adds: what takes so much longer than the evaluator
 hangs.
 """
 

@@ -258,7 +258,7 @@ def undone(t: str, n: int) -> str:
 # -- ranks ------------------------------------------------------------------------------------------------------------
 def high_rank(rank: int) -> str:
     """A contraction of two tensors with many dimensions of two elements, as repeated factors of a product that is
-    summed over every other dimension, beside a turned copy of one of them.
+    summed over every other dimension, next to a turned copy of one of them.
     """
     dims, every = _dims([2] * rank), list(range(rank))
     half, gone = rank // 2, every[::2]

@@ -19,7 +19,7 @@ Text = Callable[[int], str]
 
 
 class Look(StrEnum):
-    """What is looked at beside the results. run: how the time of a run grows from the first size to the last. compile:
+    """What is looked at besides the results. run: how the time of a run grows from the first size to the last. compile:
     so the time and memory of compiling. speed: the time of a run, against that of another version.
     """
 

@@ -238,7 +238,7 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
 
 
 def _wide_type(region: Computation, length: int, context: Context) -> type[np.number] | None:
-    """The type in which a fold of so many elements is computed, and rounded once, if it is a long sum or product; the
+    """The type in which a fold of this many elements is computed, and rounded once, if it is a long sum or product; the
     limits are those of `reduce`.
     """
     if narrow_ufunc(region, context) not in (np.add, np.multiply):

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...hlo.dtypes import NUMPY, DType
+from ...hlo.library.foreign import is_packed
+from ...hlo.shapes import Shape
 from ..abi import BUFFER, DATA_TYPES, DTYPES
+from ..packing import pack, packed_bytes, unpack
 from .attributes import FAILED, Diagnostics, dtype_name
 from .errors import Error
 from .frames import RawBuffer
@@ -23,7 +26,10 @@ MAX_BYTES = 1 << 62
 
 
 def view(buffer: RawBuffer, writable: bool) -> np.ndarray | None:
-    """The array over a buffer; None if numpy has no such array. Without memory (before execution) it holds zeros."""
+    """The array over a buffer; None if numpy has no such array. Without memory (before execution) it holds zeros.
+
+    Of packed elements it is an array of its own: `write_back` packs a result when the function has returned.
+    """
     dtype = NUMPY.get(DTYPES.get(buffer.dtype, DType.OPAQUE))
     if dtype is None:
         return np.empty(0, np.uint8) if DTYPES.get(buffer.dtype) == DType.TOKEN else None
@@ -34,11 +40,30 @@ def view(buffer: RawBuffer, writable: bool) -> np.ndarray | None:
         made = np.empty(buffer.dims, dtype)
     elif buffer.data == 0:
         return np.broadcast_to(np.zeros((), dtype), buffer.dims)
+    elif is_narrow(buffer):
+        kind = DTYPES[buffer.dtype]
+        made = unpack(_packed(buffer), size, kind).reshape(buffer.dims)
     else:
         memory: Any = (ctypes.c_uint8 * size).from_address(buffer.data)
         made = np.ndarray(buffer.dims, dtype, memory)
     made.flags.writeable = writable
     return made
+
+
+def is_narrow(buffer: RawBuffer) -> bool:
+    """Whether its elements are packed, several to a byte."""
+    return buffer.kind == BUFFER and is_packed(Shape(DTYPES.get(buffer.dtype, DType.U8), buffer.dims))
+
+
+def write_back(buffer: RawBuffer, array: np.ndarray) -> None:
+    """Pack the elements of a result into its buffer."""
+    _packed(buffer)[:] = pack(array, DTYPES[buffer.dtype])
+
+
+def _packed(buffer: RawBuffer) -> np.ndarray:
+    size = packed_bytes(math.prod(buffer.dims), DTYPES[buffer.dtype])
+    memory: Any = (ctypes.c_uint8 * size).from_address(buffer.data)
+    return np.ndarray((size,), np.uint8, memory)
 
 
 def matches(spec: BufferSpec, buffer: RawBuffer) -> bool:
@@ -76,6 +101,9 @@ def _registration(kind: Any, decode: Callable[[np.ndarray], Any], of: Any, is_re
         found = decode_buffer(of, buffer, is_result, diagnostics)
         if found is FAILED:
             return found
+        if is_result and is_narrow(buffer):
+            diagnostics.append(f"A result of {dtype_name(buffer.dtype)} is packed: take it as a Buffer")
+            return FAILED
         try:
             return decode(found)
         except Exception as error:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..abi import AttrType, CallFrame
 from .attributes import FAILED, AttrDecoding, Diagnostics, attr_decoding
-from .buffers import Remaining, RemainingArgs, RemainingRets, decode_operand
+from .buffers import Remaining, RemainingArgs, RemainingRets, decode_operand, is_narrow, write_back
 from .context import Call, close, decode_context
 from .errors import Error, error_of
 from .frames import RawAttr, RawAttrs, RawBuffer, Snapshot
@@ -74,13 +74,15 @@ class Counts:
 class Decoded:
     """The arguments of one call site. makers: number of a parameter → what makes its value at each call.
 
-    views: pairs of a buffer's address and the array on it. repeatable: whether later calls may reuse all this.
+    views: pairs of a buffer's address and the array on it. packed: results whose arrays have memory of their own.
+    repeatable: whether later calls may reuse all this.
     """
 
     values: list[Any] = field(default_factory=list)
     makers: dict[int, Callable[[], Any]] = field(default_factory=dict)
     contexts: dict[int, Any] = field(default_factory=dict)
     views: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    packed: list[tuple[RawBuffer, np.ndarray]] = field(default_factory=list)
     repeatable: bool = True
 
     @property
@@ -93,6 +95,13 @@ class Decoded:
             self.views.append((buffer.address, array))
         elif array.size:
             self.repeatable = False
+            if is_narrow(buffer) and array.flags.writeable:
+                self.packed.append((buffer, array))
+
+    def write_back(self) -> None:
+        """Pack the results whose elements are narrower than a byte."""
+        for buffer, array in self.packed:
+            write_back(buffer, array)
 
 
 def decode_all(specs: tuple[Spec, ...], found: Snapshot, stage: str, call: Call) -> Decoded | Error:

@@ -103,6 +103,10 @@ class Handler:
         arrays = [array for _, array in decoded.views]
         counts, forms = [references(a) for a in arrays], [form(a) for a in arrays]
         value = call(frame.ctx or 0) if decoded.wants_ctx else call()
+        if decoded.packed and isinstance(value, Future):
+            why = "a handler that finishes later cannot write results of elements narrower than a byte"
+            return Error.internal(f"{why}: return None when they are written")
+        decoded.write_back()
         after = [references(a) for a in arrays]
         kept = [a for a, count, now in zip(arrays, counts, after) if now != count]
         for array in kept:

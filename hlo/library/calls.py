@@ -84,8 +84,13 @@ def lapack_call(i: Instruction) -> LapackCall | None:
 
 
 def is_foreign(i: Instruction) -> bool:
-    """Whether an op is a custom call of a handler of the user's: of no library's routine, and no kernel of XLA's."""
-    return i.opcode is Op.CUSTOM_CALL and _routine(i) is None and not is_sealed(i)
+    """Whether an op is a custom call of a handler: of no library's routine, and no kernel of XLA's.
+
+    A call that its routine does not take is one, too: of a handler that fails when it runs, as XLA's does.
+    """
+    if i.opcode is not Op.CUSTOM_CALL or is_sealed(i):
+        return False
+    return _routine(i) is None or refusal(i) is not None
 
 
 def is_sealed(instruction: Instruction) -> bool:
@@ -160,14 +165,25 @@ def _routine(i: Instruction) -> tuple[Routine, DType, Options] | None:
     return known["trsm"], dtype, options
 
 
-def _target(i: Instruction) -> tuple[Routine, DType, Options] | None:
-    found = _TARGET.fullmatch(str(i.attributes.get("custom_call_target", "")))
+def is_routine(target: str) -> bool:
+    """Whether a custom-call target is one that the library here computes."""
+    return _named(target) is not None
+
+
+def _named(target: str) -> tuple[Routine, DType] | None:
+    found = _TARGET.fullmatch(target)
     if found is None:
         return None
     dtype = next(d for d, letter in LETTERS.items() if letter == found[1])
     routine = routines(dtype).get(found[2])
-    if routine is None:
+    return (routine, dtype) if routine is not None else None
+
+
+def _target(i: Instruction) -> tuple[Routine, DType, Options] | None:
+    found = _named(str(i.attributes.get("custom_call_target", "")))
+    if found is None:
         return None
+    routine, dtype = found
     options = options_of(i)
     if "left" in options:
         options["side"] = "L" if options["left"] else "R"

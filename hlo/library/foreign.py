@@ -1,11 +1,12 @@
 """Custom calls that no library here computes: a handler of the user's does. Layouts, aliased operands, memory for them.
 
 A handler knows dimensions and no layouts: its operands lie as `operand_layout_constraints` say, row-major without them,
-and its results as their shapes say.
+and its results as their shapes say. Elements narrower than a byte are packed for it.
 """
 
 from __future__ import annotations
 
+from ..dtypes import DType
 from ..ir import Instruction
 from ..layouts import same_bytes
 from ..records import replace
@@ -37,11 +38,18 @@ def in_place(i: Instruction) -> tuple[tuple[int, int], ...]:
     return tuple((n, leaf) for n, leaf in aliases(i).items() if same_bytes(i.operands[n].shape, wanted[n]))
 
 
+def is_packed(shape: Shape) -> bool:
+    """Whether handlers see several elements of an array in each byte."""
+    return shape.is_array and shape.dtype.bits < 8 and shape.dtype not in (DType.PRED, DType.TOKEN)
+
+
 def moved(i: Instruction) -> dict[int, int]:
-    """Operand that lies otherwise than the handler wants → its offset in the scratch memory, in bytes."""
+    """Operand that lies otherwise than the handler wants, or unpacked → its offset in the scratch memory, in bytes."""
     found, offset, aliased = {}, 0, aliases(i)
     for n, (o, wanted) in enumerate(zip(i.operands, wanted_shapes(i), strict=True)):
-        if n not in aliased and o.shape.is_array and o.shape.size and not same_bytes(o.shape, wanted):
+        if n in aliased or not o.shape.is_array or not o.shape.size:
+            continue
+        if is_packed(o.shape) or not same_bytes(o.shape, wanted):
             found[n] = offset
             offset += -(-o.shape.bytes // ALIGNMENT) * ALIGNMENT
     return found

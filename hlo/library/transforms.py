@@ -16,7 +16,7 @@ FACTORS = (2, 3, 4, 5)
 """Lengths of the transforms that others consist of."""
 
 LONGEST = 4096
-"""Points of a complex transform from which on a block has left the cache before it is read again."""
+"""Minimum points of a complex transform whose block leaves the cache before it is read again."""
 
 REAL = ("RFFT", "IRFFT")
 

@@ -33,7 +33,7 @@ def check_form(i: Instruction) -> None:
 
 
 def verify_instruction(i: Instruction) -> None:
-    """Checks its form. SIZE1: an array has so many dimensions and bytes at most that NumPy can name it, also if it is
+    """Checks its form. SIZE1: an array has at most the dimensions and bytes that NumPy can name, also if it is
     empty. LAYOUT1: a layout is a permutation of the dimensions. SHAPE1: the shape is the one that the opcode's rule
     infers.
     """

@@ -7,11 +7,11 @@ from __future__ import annotations
 from .builder import Loop, Once, Unroll
 
 MANY = 1 << 16
-"""Elements from which on the copies of the body are worth the time to compile them."""
+"""Minimum elements for which the copies of the body are worth the time to compile them."""
 
 CHAIN = 34
-"""Operations that wait for one another from which on a processor does not begin enough of the next vectors by itself.
-Six of them are the place of an element, its load and its store.
+"""Minimum operations, each waiting for the one before, for which a processor does not begin enough of the next vectors
+by itself. Six of them are the place of an element, its load and its store.
 """
 
 BESIDE = 3

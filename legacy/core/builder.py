@@ -7,7 +7,9 @@ inner loop.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import functools
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import TypeAlias
 
@@ -37,7 +39,40 @@ class Scope:
         self.depth = self.parent.depth + 1 if self.parent else 0
 
 
-class Loop:
+class _Carried:
+    """Values that a loop carries from one iteration to the next, at its head."""
+
+    def __init__(self, head: ir.IRBuilder, initial: Sequence[Register]):
+        self.initial = initial
+        self.phis = [[head.phi(r.type, "carried") for r in flatten(value)] for value in initial]
+        self.values = [unflatten(value, list(phis)) for value, phis in zip(initial, self.phis, strict=True)]
+
+    def come(self, values: Sequence[Register], block: ir.Block) -> None:
+        """Control comes to the head from a block with these values."""
+        for phis, value in zip(self.phis, values, strict=True):
+            for phi, register in zip(phis, flatten(value), strict=True):
+                phi.add_incoming(register, block)
+
+
+class _Counted:
+    """A loop with a counter, `index`. As a context, it is closed at the end; one that carries values has to be closed
+    with those for the next iteration.
+    """
+
+    index: IndexValue
+
+    def close(self, results: Sequence[Register] = ()) -> list[Register]:
+        raise NotImplementedError
+
+    def __enter__(self) -> IndexValue:
+        return self.index
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            self.close()
+
+
+class Loop(_Counted):
     """A counted loop with at least one iteration. `index` is the counter, `carried` the loop-carried values."""
 
     def __init__(
@@ -52,10 +87,9 @@ class Loop:
         builder = ir.IRBuilder(self.body)
         self.start = start
         self.counter = builder.phi(I64, "i")
-        self.initial = [flatten(value) for value in carried]
-        self.phis = [[builder.phi(r.type, "carried") for r in registers] for registers in self.initial]
-        self.carried = [unflatten(value, list(phis)) for value, phis in zip(carried, self.phis, strict=True)]
-        self.index: IndexValue = self.counter
+        self._carried = _Carried(builder, carried)
+        self.carried = self._carried.values
+        self.index = self.counter
         code.scope = Scope(self.outer, builder)
         code.define(self.counter, code.scope)
 
@@ -67,16 +101,12 @@ class Loop:
         end = I64(self.end) if isinstance(self.end, int) else self.end
         again = inner.cbranch(inner.icmp_unsigned("<", after, end), self.body, following)
         nested = self.long and code.loops > self.number
-        unroll = Unroll.NEVER if nested and self.unroll is Unroll.FREELY else self.unroll
-        if unroll in _METADATA and code.hints:
-            again.set_metadata("llvm.loop", _loop_metadata(code.module, unroll))
+        _hint(code, again, Unroll.NEVER if nested and self.unroll is Unroll.FREELY else self.unroll)
         self.counter.add_incoming(after, inner.block)
         outer = self.outer.builder
         self.counter.add_incoming(code.value(self.start), outer.block)
-        for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
-            for phi, first, last in zip(phis, initial, flatten(result), strict=True):
-                phi.add_incoming(last, inner.block)
-                phi.add_incoming(first, outer.block)
+        self._carried.come(results, inner.block)
+        self._carried.come(self._carried.initial, outer.block)
         outer.branch(self.body)
         outer.position_at_end(following)
         code.scope = self.outer
@@ -108,7 +138,7 @@ Up to this limit, one dependency chain takes no longer than several chains and t
 """
 
 NESTED = 16
-"""Iterations from which on a loop around others is not unrolled: the copies take time to compile, and none to run."""
+"""Minimum iterations for which a loop around others is not unrolled: copies take time to compile and save none."""
 
 _METADATA = {
     Unroll.SHORT: ("llvm.loop.unroll.disable",),
@@ -121,15 +151,20 @@ _METADATA = {
 }
 
 
-def _loop_metadata(module: ir.Module, unroll: Unroll) -> ir.MDValue:
-    """Metadata of one loop. The first operand is the node itself, which makes each loop's metadata distinct."""
+def _hint(code: Code, again: ir.Instruction, unroll: Unroll) -> None:
+    """Tell LLVM the mode of a loop, at the branch that ends its body. The first operand of the metadata is the node
+    itself, which makes each loop's distinct.
+    """
+    if unroll not in _METADATA or not code.hints:
+        return
+    module = code.module
     own = ir.MDValue(module, [], name=str(len(module.metadata)))
     given = ((entry,) if isinstance(entry, str) else (entry[0], I32(entry[1])) for entry in _METADATA[unroll])
     own.operands = (own, *(module.add_metadata(entry) for entry in given))
-    return own
+    again.set_metadata("llvm.loop", own)
 
 
-class Range:
+class Range(_Counted):
     """A counted loop that may have no iteration. Code in its body is therefore never hoisted out of it."""
 
     def __init__(
@@ -141,10 +176,9 @@ class Range:
         self.head = ir.IRBuilder(code.function.append_basic_block("head"))
         self.body = code.function.append_basic_block("loop")
         self.counter = self.head.phi(I64, "i")
-        self.initial = [flatten(value) for value in carried]
-        self.phis = [[self.head.phi(r.type, "carried") for r in registers] for registers in self.initial]
-        self.carried = [unflatten(value, list(phis)) for value, phis in zip(carried, self.phis, strict=True)]
-        self.index: IndexValue = self.counter
+        self._carried = _Carried(self.head, carried)
+        self.carried = self._carried.values
+        self.index = self.counter
         code.scope = Scope(self.outer, ir.IRBuilder(self.body), conditional=True)
         code.define(self.counter, code.scope)
 
@@ -155,25 +189,22 @@ class Range:
         self.head.cbranch(self.head.icmp_signed("<", self.counter, code.value(self.end)), self.body, following)
         self.counter.add_incoming(inner.add(self.counter, I64(self.step), flags=("nsw",)), inner.block)
         self.counter.add_incoming(code.value(self.start), outer.block)
-        for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
-            for phi, first, last in zip(phis, initial, flatten(result), strict=True):
-                phi.add_incoming(last, inner.block)
-                phi.add_incoming(first, outer.block)
+        self._carried.come(results, inner.block)
+        self._carried.come(self._carried.initial, outer.block)
         again = inner.branch(self.head.block)
-        unroll = Unroll.NEVER if self.unroll is Unroll.FREELY and code.loops > self.number else self.unroll
-        if unroll in _METADATA and code.hints:
-            again.set_metadata("llvm.loop", _loop_metadata(code.module, unroll))
+        nested = code.loops > self.number
+        _hint(code, again, Unroll.NEVER if nested and self.unroll is Unroll.FREELY else self.unroll)
         outer.branch(self.head.block)
         outer.position_at_end(following)
         code.scope = self.outer
         return list(self.carried)
 
 
-class Once:
+class Once(_Counted):
     """A loop of one iteration, which needs no code."""
 
     def __init__(self, start: int, carried: Sequence[Register]):
-        self.index: IndexValue = start
+        self.index = start
         self.carried = list(carried)
 
     def close(self, results: Sequence[Register] = ()) -> list[Register]:
@@ -191,15 +222,14 @@ class While:
         code.count_loop()
         self.head = code.function.append_basic_block("head")
         builder = ir.IRBuilder(self.head)
-        self.initial = [flatten(value) for value in carried]
-        self.phis = [[builder.phi(r.type, "carried") for r in registers] for registers in self.initial]
-        self.carried = [unflatten(value, list(phis)) for value, phis in zip(carried, self.phis, strict=True)]
+        self._carried = _Carried(builder, carried)
+        self.carried = self._carried.values
         code.scope = Scope(self.outer, builder, conditional=True)
         self._home()
 
     def _home(self) -> None:
         """Define the carried values in the current scope, so that code that depends on them is emitted here."""
-        for phi in (p for phis in self.phis for p in phis):
+        for phi in flatten(tuple(self.carried)):
             self.code.define(phi, self.code.scope, again=True)
 
     def test(self, condition: ir.Value) -> None:
@@ -213,13 +243,9 @@ class While:
     def close(self, results: Sequence[Register], *, unroll: Unroll = Unroll.FREELY) -> list[Register]:
         """End the body. results: the carried values for the next iteration. Returns their values after the loop."""
         inner, outer = self.code.scope.builder, self.outer.builder
-        for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
-            for phi, first, last in zip(phis, initial, flatten(result), strict=True):
-                phi.add_incoming(first, outer.block)
-                phi.add_incoming(last, inner.block)
-        again = inner.branch(self.head)
-        if unroll in _METADATA and self.code.hints:
-            again.set_metadata("llvm.loop", _loop_metadata(self.code.module, unroll))
+        self._carried.come(self._carried.initial, outer.block)
+        self._carried.come(results, inner.block)
+        _hint(self.code, inner.branch(self.head), unroll)
         outer.branch(self.head)
         outer.position_at_end(self.following)
         self.code.scope = self.outer
@@ -357,6 +383,19 @@ class Code:
     def branch(self, condition: ir.Value) -> Branch:
         return Branch(self, condition)
 
+    def all_of(self, conditions: Sequence[ir.Value]) -> ir.Value | None:
+        """Whether all of them hold; None of none."""
+        return functools.reduce(self.b.and_, conditions) if conditions else None
+
+    @contextmanager
+    def when(self, condition: ir.Value | None) -> Iterator[None]:
+        """What follows is done under a condition only; None: always."""
+        branch = None if condition is None else self.branch(condition)
+        yield
+        if branch is not None:
+            branch.otherwise()
+            branch.join((), ())
+
     # Calls
 
     def intrinsic(self, name: str, result: ir.Type, arguments: Sequence[ir.Value], *, pure: bool = True) -> ir.Value:
@@ -423,10 +462,14 @@ class Code:
             total = self.add(total, term)
         return total
 
-    def split(self, index: IndexValue, dims: Sequence[int], order: Sequence[int]) -> tuple[IndexValue, ...]:
-        """The position along each dimension for a flat index. order: dimensions from the fastest to the slowest."""
+    def split(
+        self, index: IndexValue, dims: Sequence[int], order: Sequence[int] | None = None
+    ) -> tuple[IndexValue, ...]:
+        """The position along each dimension for a flat index. order: dimensions from the fastest, the last one if not
+        given, to the slowest.
+        """
         parts: list[IndexValue] = [0] * len(dims)
-        live = [d for d in order if dims[d] != 1]
+        live = [d for d in (reversed(range(len(dims))) if order is None else order) if dims[d] != 1]
         for d in live:
             parts[d] = index if d == live[-1] else self.remainder(index, dims[d])
             index = self.divide(index, dims[d])
@@ -446,7 +489,6 @@ class Code:
             found = _INDEX_OPS[op](self, scope.builder, self.value(a), self.value(b))
             scope.memo[key] = found
             self.define(found, scope)
-        assert isinstance(found, ir.Value)
         return found
 
     def _extremum(self, builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from ...codegen.helpers import text_once
 from ...codegen.lite_text import module_text
+from .stack import ALIGNMENT
 
 
 class Helper(Protocol):
@@ -36,8 +37,17 @@ def call(b: ir.IRBuilder, helper: Helper, values: Sequence[ir.Value]) -> None:
     b.call(module.globals.get(helper.name) or helper.declare(module), values)
 
 
-def declared(module: ir.Module, name: str, types: Sequence[ir.Type], is_read: Sequence[bool]) -> ir.Function:
-    """Declare a function that returns nothing. is_read: of its pointers, whether they are only read."""
+def declared(
+    module: ir.Module,
+    name: str,
+    types: Sequence[ir.Type],
+    is_read: Sequence[bool],
+    apart: Collection[int] = (),
+    aligned: Collection[int] = (),
+) -> ir.Function:
+    """Declare a function that returns nothing. is_read: of its pointers, whether they are only read. The numbers of
+    those that do not overlap others, and of those that are on the stack.
+    """
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), types), name)
     for attribute in ("nounwind", "willreturn", "noduplicate"):  # O3 would copy loops for conditions outside them
         set.add(function.attributes, attribute)
@@ -46,6 +56,10 @@ def declared(module: ir.Module, name: str, types: Sequence[ir.Type], is_read: Se
         parameter.add_attribute("captures(none)")
         if read:
             set.add(parameter.attributes, "readonly")
+    for number in apart:
+        function.args[number].add_attribute("noalias")
+    for number in aligned:
+        function.args[number].attributes.align = ALIGNMENT
     return function
 
 

@@ -7,6 +7,7 @@ decodes them to f32 and encodes its result. A complex value is a Python tuple (r
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -37,6 +38,8 @@ BFLOAT = _BFloat()
 
 NATIVE_FLOAT = {DType.F16: HALF, DType.F32: FLOAT, DType.F64: DOUBLE}
 
+V: TypeAlias = ir.Value
+
 Register: TypeAlias = ir.Value | tuple["Register", ...]
 """One register, (re, im) of a complex value, or the values of a tuple-shaped instruction."""
 
@@ -66,6 +69,11 @@ def unflatten(like: Register, registers: list[ir.Value]) -> Register:
     return registers.pop(0)
 
 
+def chosen(b: ir.IRBuilder, condition: ir.Value, yes: Register, no: Register) -> Register:
+    """A select on each part of a value."""
+    return unflatten(yes, [b.select(condition, x, y) for x, y in zip(flatten(yes), flatten(no), strict=True)])
+
+
 def real_constant(type_: ir.Type, value: float) -> ir.Constant:
     """A half, float or double constant, exact for every bit pattern of the type."""
     if isinstance(type_, ir.FloatType):
@@ -90,6 +98,16 @@ def _to_single(value: float) -> float:
         return float(np.float32(value))
 
 
+def table(module: ir.Module, name: str, type_: ir.ArrayType, elements: bytearray | list[ir.Constant]) -> ir.Value:
+    """A private constant array of a module, by its name."""
+    found = module.globals.get(name)
+    if found is None:
+        found = ir.GlobalVariable(module, type_, name)
+        found.initializer = ir.Constant(type_, elements)
+        found.linkage, found.global_constant, found.align = "private", True, 64
+    return found
+
+
 class _Text(ir.Constant):
     """A constant by its text: llvmlite writes each lane of a vector, and LLVM reads each."""
 
@@ -106,6 +124,12 @@ def poison(type_: ir.Type) -> ir.Constant:
     return _Text(type_, "poison")
 
 
+def shuffled(b: ir.IRBuilder, x: ir.Value, lanes: Sequence[int], y: ir.Value | None = None) -> ir.Value:
+    """The lanes of a vector, or of two, which are numbered one after the other, in this order."""
+    mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+    return b.shuffle_vector(x, poison(x.type) if y is None else y, mask)
+
+
 def splat(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A vector that has the value in each lane."""
     type_ = ir.VectorType(value.type, lanes)
@@ -114,3 +138,18 @@ def splat(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     blank = poison(type_)
     one = b.insert_element(blank, value, I32(0))
     return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, lanes), None))
+
+
+def transposed(b: ir.IRBuilder, block: Sequence[ir.Value]) -> list[ir.Value]:
+    """A square block of vectors, transposed by exchanging corners of increasing size (log2(lanes) steps)."""
+    rows, lanes = list(block), len(block)
+    step = 1
+    while step < lanes:
+        upper = [j if not j & step else lanes + j - step for j in range(lanes)]
+        lower = [j + step if not j & step else lanes + j for j in range(lanes)]
+        for i in range(lanes):
+            if not i & step:
+                x, y = rows[i], rows[i + step]
+                rows[i], rows[i + step] = shuffled(b, x, upper, y), shuffled(b, x, lower, y)
+        step *= 2
+    return rows

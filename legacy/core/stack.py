@@ -1,9 +1,12 @@
-"""Small arrays on the stack for values that a kernel keeps between two loops."""
+"""Memory of a kernel: small arrays on the stack for values that it keeps between two loops, and its scratch memory."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
+from ...hlo.records import dataclass
+from ...planning.plan import KernelRequest
+from ...planning.scratch import ON_STACK
 from .builder import Code, IndexValue
 from .registers import BOOL, I8, POINTER, Register, flatten, unflatten
 
@@ -42,9 +45,35 @@ class StackArray:
             self.code.b.store(stored, self._slot(k, position))
 
     def fill(self, count: int, value: Register, start: int = 0) -> None:
-        loop = self.code.loop(count)
-        self.write(self.code.add(loop.index, start), value)
-        loop.close()
+        with self.code.loop(count) as i:
+            self.write(self.code.add(i, start), value)
 
     def _slot(self, k: int, position: IndexValue) -> ir.Value:
         return self.code.b.gep(self.spaces[k], [self.code.value(position)], inbounds=True, source_etype=self.types[k])
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Scratch memory of a kernel: at most `size` bytes, in the argument that its request provides, or a few KiB of its
+    stack.
+    """
+
+    argument: ir.Value | None
+    size: int
+
+    @staticmethod
+    def of(request: KernelRequest, function: ir.Function) -> Scratch:
+        if request.scratch < 0:
+            return Scratch(None, ON_STACK)
+        return Scratch(function.args[request.scratch], request.scratch_bytes)
+
+    def take(self, code: Code, size: int) -> ir.Value:
+        """The address of `size` bytes, aligned to 64 bytes. With an argument, all calls return the same memory.
+
+        On devices what fits is on the stack all the same: there neighbouring items' stacks share cache lines.
+        """
+        if size > self.size:
+            raise AssertionError(f"a kernel takes {size} bytes of scratch memory, the Plan bounds it by {self.size}")
+        if self.argument is None or (code.view.by_element and size <= ON_STACK):
+            return alloca(code, I8, size)
+        return self.argument

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from ...hlo.records import dataclass
 from .builder import Code
-from .registers import DOUBLE, I64, real_constant
+from .registers import DOUBLE, I64, real_constant, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +63,16 @@ def _values(table: AngleTable) -> tuple[tuple[float, ...], ...]:
     return tuple((*column, 0.0) for column in columns)
 
 
-def angle_row(code: Code, table: AngleTable, row: ir.Value) -> list[ir.Value]:
+def angle_row(code: Code, table_: AngleTable, row: ir.Value) -> list[ir.Value]:
     """The parts of a row. row: an i64."""
     b = code.b
-    arrays = [_doubles(code, f"{table.name}.{k}", values) for k, values in enumerate(_values(table))]
+    constants = [[real_constant(DOUBLE, v) for v in values] for values in _values(table_)]
+    names = (f"{table_.name}.{k}" for k in range(table_.parts))
+    type_ = ir.ArrayType(DOUBLE, table_.rows + 1)
+    arrays = [table(code.module, name, type_, values) for name, values in zip(names, constants, strict=True)]
     return [b.load(b.gep(a, [row], inbounds=True, source_etype=DOUBLE), typ=DOUBLE, align=8) for a in arrays]
 
 
 def index_type(code: Code, value: ir.Value) -> ir.Value:
     """A non-negative i32 as a row number."""
     return code.b.zext(value, I64)
-
-
-def _doubles(code: Code, name: str, values: tuple[float, ...]) -> ir.GlobalVariable:
-    found = code.module.globals.get(name)
-    if found is None:
-        type_ = ir.ArrayType(DOUBLE, len(values))
-        found = ir.GlobalVariable(code.module, type_, name)
-        found.initializer = ir.Constant(type_, [real_constant(DOUBLE, v) for v in values])
-        found.linkage, found.global_constant, found.align = "private", True, 64
-    return found

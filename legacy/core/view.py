@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ...codegen.options import EmitOptions
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass, field
 from ...planning.plan import KernelRequest
@@ -17,7 +19,8 @@ class View:
     """vector_bits: of the widest vectors. fma: whether the target has fused multiply-adds. products: those of integers
     that one instruction of the target adds up. bf16_pairs: whether one adds two of bf16 to f32. strict, by_element: as
     in EmitOptions. leaves: instruction whose value is in memory → the kernel argument that holds it. scratch: bytes of
-    scratch memory.
+    scratch memory. accesses: how the roots that were asked about read arrays (access.py). without: names of
+    forms that are switched off.
     """
 
     vector_bits: int = 512
@@ -28,12 +31,16 @@ class View:
     by_element: bool = False
     leaves: Mapping[Instruction, int] = field(default_factory=dict)
     scratch: int = 0
+    processor: Processor = Processor()
+    accesses: dict[Instruction, Any] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
     @staticmethod
     def of(request: KernelRequest, graph: Graph, options: EmitOptions) -> View:
         target, scratch = options.target, ON_STACK if request.scratch < 0 else request.scratch_bytes
         facts = target.vector_bits, target.has_fma, target.integer_products, target.adds_bf16_pairs
-        return View(*facts, options.strict, options.by_element, graph.leaves, scratch)
+        off = frozenset(name.removeprefix("legacy:") for name in options.without_forms if name.startswith("legacy:"))
+        return View(*facts, options.strict, options.by_element, graph.leaves, scratch, target.processor, without=off)
 
     def lanes(self, bits: int) -> int:
         """The number of `bits`-bit values in a vector register; values below 32 bits are computed in 32."""

@@ -16,7 +16,7 @@ SHARED = ir.PointerType(addrspace=GROUP_SPACE)
 PARAMETERS: Sequence[ir.Type] = (SHARED,)
 """Of a kernel that groups compute, behind its buffers: the group's memory."""
 
-LINE = 64
+ALIGNMENT_BYTES = 64
 """Bytes to which arrays in a group's memory are aligned."""
 
 
@@ -53,7 +53,7 @@ class Group:
 
     def take(self, bytes: int) -> ir.Value:
         """The address of memory that the items share."""
-        place, self.used = self.used, self.used + -(-bytes // LINE) * LINE
+        place, self.used = self.used, self.used + -(-bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         assert self.used <= self.shape.memory, "kernels that need more have no form for groups"
         with self.code.root.builder.goto_entry_block():
             return self.code.root.builder.gep(self._memory, [I64(place)], inbounds=True, source_etype=I8)

@@ -17,11 +17,12 @@ from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import IndexValue, Loop, Once, Range
 from ..core.registers import I64, Register
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..reductions.reduce import Reducer, Reduction, reduced_order
 from ..reductions.results import finishes, products_of_all
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 from .group_rows import begin_with, can_begin, combined
 
 MINIMUM_ROWS_OF_ITEM = 2
@@ -73,32 +74,35 @@ class ColumnTile:
     def emit(self, finish: Callable[[Index], None]) -> None:
         """Emit `finish(index)` for each element of the results, with the reductions' values bound there."""
         e, code, columns, group = self.e, self.code, self.columns, self.group
-        opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in self.reducers]
+        opened = [r.widened([e.number(init) for init in r.inits]) for r in self.reducers]
         begin = [begin_with(r, values[0]) for r, values in zip(self.reducers, opened, strict=True)]
         shared = [SharedArray(group, part, columns.tile * group.shape.down) for part in begin]
         for array, parts in zip(shared, self._parts(begin), strict=True):
             for place, part in zip(self._places(), parts, strict=True):
                 array.write(code.add(code.multiply(group.down, columns.tile), place), part)
         group.barrier()
-        chosen = code.branch(code.b.icmp_unsigned("<", group.down, I64(columns.each)))
+        with code.when(code.b.icmp_unsigned("<", group.down, I64(columns.each))):
+            self._end(shared, opened, finish)
+
+    def _end(
+        self, shared: Sequence[SharedArray], opened: Sequence[list[Register]], finish: Callable[[Index], None]
+    ) -> None:
+        """Combine the parts of an item's columns, and give them on."""
+        e, code, columns, group = self.e, self.code, self.columns, self.group
         place = code.add(group.across, code.multiply(group.down, group.shape.across))
         positions, first, nominal = self._begin()
         positions[columns.fastest] = code.add(first, place)
         inside = None
         if first is not nominal:  # columns before it are another group's
             column = code.value(positions[columns.fastest])
-            inside = code.branch(code.b.icmp_unsigned(">=", column, code.value(nominal)))
-        kept = [d for d in range(len(positions)) if d not in columns.instructions[0].dimensions]
-        for reducer, start, array in zip(self.reducers, opened, shared, strict=True):
-            places = [code.add(place, columns.tile * k) for k in range(group.shape.down)]
-            values = reducer.close(reducer.join(start, [combined(reducer, array, places)]))
-            index = Index.at(code, reducer.instruction.shape, [positions[d] for d in kept])
-            e.bind(reducer.instruction, index, reducer.result(values))
-        finish(Index.at(code, columns.instructions[0].shape, [positions[d] for d in kept]))
-        for branch in (inside, chosen):
-            if branch is not None:
-                branch.otherwise()
-                branch.join((), ())
+            inside = code.b.icmp_unsigned(">=", column, code.value(nominal))
+        kept = [positions[d] for d in range(len(positions)) if d not in columns.instructions[0].dimensions]
+        with code.when(inside):
+            for reducer, start, array in zip(self.reducers, opened, shared, strict=True):
+                places = [code.add(place, columns.tile * k) for k in range(group.shape.down)]
+                values = reducer.close(reducer.join(start, [combined(reducer, array, places)]))
+                e.bind(reducer.instruction, Index.at(code, reducer.instruction.shape, kept), reducer.result(values))
+            finish(Index.at(code, columns.instructions[0].shape, kept))
 
     def _begin(self) -> tuple[list[IndexValue], IndexValue, IndexValue]:
         """(Positions in an operand, the first column that the group reads, the first that it writes), by the numbers
@@ -106,7 +110,7 @@ class ColumnTile:
         """
         code, columns = self.code, self.columns
         counts, positions = columns.counts, list[IndexValue]([0] * len(columns.source))
-        *outer, number = code.split(self.group.step, counts, _fastest_first(counts))
+        *outer, number = code.split(self.group.step, counts)
         for d, place in zip(columns.outer, outer, strict=True):
             positions[d] = place
         width, nominal = columns.source[columns.fastest], code.multiply(number, columns.tile)
@@ -137,7 +141,7 @@ class ColumnTile:
         else:
             loop = code.range(0, self._rows_of(count, most), carried=carried)
         row = code.add(start, loop.index)
-        for d, place in zip(columns.rows, code.split(row, sizes, _fastest_first(sizes)), strict=True):
+        for d, place in zip(columns.rows, code.split(row, sizes), strict=True):
             positions[d] = place
         found: list[Register] = []
         remaining = iter(loop.carried)
@@ -162,10 +166,6 @@ class ColumnTile:
         return count
 
 
-def _fastest_first(sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(reversed(range(len(sizes))))
-
-
 @form(
     "groups/columns",
     lambda e, results, given, group: ColumnTile(e, given, group).emit(finishes(e, results)),
@@ -177,7 +177,7 @@ def columns(task: Task) -> Fit:
     assert shape is not None
     first = instructions[0]
     source = first.operands[0].shape
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    fastest = live_dimensions(source)[0]
     width, rows = source.dims[fastest], math.prod(source.dims[d] for d in first.dimensions)
     least = MINIMUM_ROWS_OF_ITEM * shape.down
     at_least(width, shape.across, "columns")
@@ -188,6 +188,6 @@ def columns(task: Task) -> Fit:
     while 2 * each <= min(shape.columns, shape.down) and 2 * each * shape.across <= width:
         each *= 2
     tile = each * shape.across
-    bytes = sum(16 * tile * shape.down + LINE for _ in instructions)
+    bytes = sum(16 * tile * shape.down + ALIGNMENT_BYTES for _ in instructions)
     at_most(bytes, shape.memory, "bytes of a group's memory")
     return Fit(Columns(instructions, fastest, each, tile))

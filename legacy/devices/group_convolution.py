@@ -1,6 +1,6 @@
 """Convolutions of devices in tiles: for each position of the window, a product of the images with a matrix of features.
 
-Beside the images are no terms: an item leaves them out of its sums.
+Next to the images are no terms: an item leaves them out of its sums.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..core.builder import IndexValue
 from ..core.registers import BOOL, I64, Register
+from ..loops.access import fastest_dimension
 from ..loops.form import Fit, Task, form, needs
 from ..products.convolution_columns import is_zero
 from ..products.dot import accumulator_dtype
 from ..reductions.results import finishes, products_of_all
 from ..reductions.windows import BATCH, GROUP, OUT, SPATIAL, Axis, Convolution
 from . import group_dot
-from .group_dot import MINIMUM_TERMS, Side, Tile, Tiling, depth_of, side_of, split
+from .group_dot import MINIMUM_TERMS, Side, Tile, Tiling, depth_of, side_of
 
 
 def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling:
@@ -28,8 +29,8 @@ def convolution_tiling(instruction: Instruction, shape: GroupShape) -> Tiling:
     c = Convolution.of(instruction)
     needs(not is_zero(c) and c.terms >= MINIMUM_TERMS, f"sums of {c.terms} terms, fewer than {MINIMUM_TERMS}")
     lhs, rhs = instruction.operands[:2]
-    fastest = next((d for d in instruction.shape.minor_to_major if instruction.shape.dims[d] != 1), -1)
-    swapped = fastest not in (-1, c.dims.output_feature)  # the places of the images are neighbours in the result
+    fastest = fastest_dimension(instruction.shape)
+    swapped = fastest not in (None, c.dims.output_feature)  # the places of the images are neighbours in the result
     counts = [(shape.rows, shape.down), (shape.columns, shape.across)]
     if swapped:
         counts.reverse()
@@ -54,7 +55,7 @@ class ConvolutionTile(Tile):
         code, self.c = self.code, Convolution.of(self.tiling.instruction)
         windows = [axis.window for axis in self.c.axes]
         window = code.loop(math.prod(windows), carried=sums)
-        self.taps = split(code, window.index, windows)
+        self.taps = code.split(window.index, windows)
         return window.close(super().add_up(list(window.carried)))
 
     def chosen(self) -> list[ir.Value] | None:
@@ -89,7 +90,7 @@ class ConvolutionTile(Tile):
         found: list[IndexValue] = [0] * len(self.c.sizes)
         found[GROUP] = self.batch[0]
         roles = _places(self.tiling.instruction, self.c)
-        for role, position in zip(roles, split(self.code, free, [self.c.sizes[r] for r in roles]), strict=True):
+        for role, position in zip(roles, self.code.split(free, [self.c.sizes[r] for r in roles]), strict=True):
             found[role] = position
         return found
 

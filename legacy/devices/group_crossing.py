@@ -15,14 +15,14 @@ from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ..core.builder import IndexValue
 from ..core.registers import I64
-from ..loops.crossings import Crossing
+from ..loops.access import Access
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Fit, Task, Unfit, at_least, form, needs
+from ..loops.form import Fit, Task, at_least, form, known, needs
 from ..loops.leaf import is_whole
-from ..loops.loops import tile_of
+from ..loops.tiles import tile_of
 from ..movement.update import is_update
 from ..reductions.results import finishes, products_of_all
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Squares:
     across: int
     fast: int
     side: int
-    leaves: tuple[Crossing, ...]
+    leaves: tuple[Access, ...]
 
     @property
     def outer(self) -> list[int]:
@@ -60,7 +60,7 @@ class SquareKernel:
     def emit(self, finish: Callable[[Index], None]) -> None:
         """Emit `finish(index)` for each element, what is read across it bound there."""
         code, squares = self.code, self.squares
-        copies: list[tuple[Crossing, SharedArray]] = []
+        copies: list[tuple[Access, SharedArray]] = []
         for crossing in squares.leaves:
             copy = self._copied(crossing)
             if copy is not None:
@@ -70,13 +70,13 @@ class SquareKernel:
         for y, x, positions in self._elements(squares.across, squares.fast):
             place = code.add(code.multiply(x, self.line), y)
             for crossing, array in copies:
-                self.e.bind(crossing.leaf, self._index(crossing, positions), array.read(code.value(place)))
+                self.e.bind(crossing.value, self._index(crossing, positions), array.read(code.value(place)))
             finish(Index.at(code, squares.shape, positions))
 
-    def _copied(self, crossing: Crossing) -> SharedArray | None:
+    def _copied(self, crossing: Access) -> SharedArray | None:
         """An operand's part of the square in the group's memory; None if there is no room."""
-        code, leaf, count = self.code, crossing.leaf, self.squares.side * self.line
-        if self.group.used + count * leaf.shape.dtype.bytes + LINE > self.group.shape.memory:
+        code, leaf, count = self.code, crossing.value, self.squares.side * self.line
+        if self.group.used + count * leaf.shape.dtype.bytes + ALIGNMENT_BYTES > self.group.shape.memory:
             return None
         array: SharedArray | None = None
         for x, y, positions in self._elements(self.squares.fast, self.squares.across):
@@ -85,8 +85,8 @@ class SquareKernel:
             array.write(code.value(code.add(code.multiply(x, self.line), y)), value)
         return array
 
-    def _index(self, crossing: Crossing, positions: Sequence[IndexValue]) -> Index:
-        return Index.at(self.code, crossing.leaf.shape, [positions[role] for role in crossing.roles])
+    def _index(self, crossing: Access, positions: Sequence[IndexValue]) -> Index:
+        return Index.at(self.code, crossing.value.shape, [positions[role] for role in crossing.roles])
 
     def _elements(self, down: int, across: int) -> Iterator[tuple[IndexValue, IndexValue, list[IndexValue]]]:
         """(Its place in the square, down and across, its positions) of each of an item's elements; neighbouring items
@@ -94,7 +94,7 @@ class SquareKernel:
         """
         code, group, squares = self.code, self.group, self.squares
         counts = squares.counts
-        *outer, first, second = code.split(group.step, counts, tuple(reversed(range(len(counts)))))
+        *outer, first, second = code.split(group.step, counts)
         positions: list[IndexValue] = [0] * squares.shape.rank
         for d, place in zip(squares.outer, outer, strict=True):
             positions[d] = place
@@ -105,11 +105,8 @@ class SquareKernel:
                 positions[down], positions[across] = code.add(starts[down], y), code.add(starts[across], x)
                 tests = [self._below(positions[d], squares.shape.dims[d]) for d in (squares.across, squares.fast)]
                 cut = [test for test in tests if test is not None]
-                inside = code.branch(cut[0] if len(cut) == 1 else code.b.and_(*cut)) if cut else None
-                yield y, x, list(positions)
-                if inside is not None:
-                    inside.otherwise()
-                    inside.join((), ())
+                with code.when(code.all_of(cut)):
+                    yield y, x, list(positions)
 
     def _below(self, position: IndexValue, size: int) -> ir.Value | None:
         """Whether a position is one of the shape; None if it always is."""
@@ -127,12 +124,10 @@ def squares(task: Task) -> Fit:
     for root in roots:
         own = is_update(root) or (is_whole(root) and root not in view.leaves)
         needs(not own, f"{root.name} is written by loops of its own")
-    shape, side, found = roots[0].shape, group.across * group.columns, tile_of(view, roots, roots[0].shape)
-    if found is None:
-        raise Unfit("nothing large is read across")
+    shape, side = roots[0].shape, group.across * group.columns
+    across, fast, crossings = known(tile_of(view, roots, shape), "nothing large is read across")
     needs(side % group.across == side % group.down == 0, f"squares of {side} are not for all items")
-    across, fast, crossings = found
     for d in (across, fast):
         at_least(shape.dims[d], group.across, "elements of a side")
-    leaves = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    leaves = {(c.value, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     return Fit(Squares(shape, across, fast, side, tuple(leaves.values())))

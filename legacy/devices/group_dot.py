@@ -17,8 +17,9 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import Code, IndexValue
-from ..core.registers import Register
+from ..core.builder import IndexValue
+from ..core.registers import Register, register_type
+from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, form, needs
 from ..numerics.convert import convert
@@ -31,7 +32,7 @@ MINIMUM_ROWS = 8
 """With fewer, the tiles of a group are mostly empty, and elements by themselves are no slower."""
 
 MINIMUM_TERMS = 8
-"""The same of the terms of a sum."""
+"""As above, for the terms of a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling:
     lhs, rhs = instruction.operands[:2]
     terms = tuple(lhs.shape.dims[dims.lhs_contracting[k]] for k in contracting_order(lhs.shape, dims))
     batches, lefts = len(dims.lhs_batch), len(dims.lhs_free)
-    fastest = next((d for d in result.minor_to_major if result.dims[d] != 1), 0)
+    fastest = fastest_dimension(result) or 0
     swapped = batches <= fastest < batches + lefts
     counts = [(shape.columns, shape.across), (shape.rows, shape.down)]
     if not swapped:
@@ -100,7 +101,7 @@ def side_of(
 ) -> Side:
     size = math.prod(sizes)
     each = next((n for n in (1, 2, 4, 8) if n >= most or n * items >= size), most)
-    fastest = next((d for d in operand.shape.minor_to_major if operand.shape.dims[d] != 1), -1)
+    fastest = fastest_dimension(operand.shape)
     return Side(operand, number, sizes, first, each, each * items, fastest in summed)
 
 
@@ -134,8 +135,8 @@ class Tile:
         """Be at the group's tile, by the number that is known since the last barrier."""
         code, tiling = self.code, self.tiling
         counts = (math.prod(tiling.batch), tiling.rows.tiles, tiling.columns.tiles)
-        batch, row, column = code.split(self.group.step, counts, (2, 1, 0))
-        self.batch = split(code, batch, tiling.batch)
+        batch, row, column = code.split(self.group.step, counts)
+        self.batch = code.split(batch, tiling.batch)
         self.starts = {
             tiling.rows: code.multiply(row, tiling.rows.tile),
             tiling.columns: code.multiply(column, tiling.columns.tile),
@@ -187,7 +188,7 @@ class Tile:
             return
         number = code.add(code.multiply(item.down, shape.across), item.across)
         for before in range(0, math.prod(sizes), shape.across * shape.down):
-            one, other = code.split(code.add(number, before), sizes, (1, 0))
+            one, other = code.split(code.add(number, before), sizes)
             yield (other, one) if side.along else (one, other)
 
     def _number(self, side: Side, term: IndexValue, free: IndexValue) -> IndexValue:
@@ -217,7 +218,7 @@ class Tile:
         dims = DotDims.of(self.tiling.instruction)
         inner: list[IndexValue] = [0] * len(self.tiling.terms)
         order = contracting_order(self.tiling.instruction.operands[0].shape, dims)
-        for k, position in zip(order, split(self.code, term, self.tiling.terms), strict=True):
+        for k, position in zip(order, self.code.split(term, self.tiling.terms), strict=True):
             inner[k] = position
         return dims.operand_positions(self.result({side: free}), inner)[side.number]
 
@@ -238,9 +239,7 @@ class Tile:
 
     def _multiply_add(self, total: Register, a: Register, b: Register) -> Register:
         if self.dtype in (DType.F32, DType.F64):
-            assert isinstance(total, ir.Value) and isinstance(a, ir.Value) and isinstance(b, ir.Value)
-            name = f"llvm.fma.f{self.dtype.bits}"
-            return self.code.intrinsic(name, total.type, [a, b, total])
+            return self.code.intrinsic(f"llvm.fma.f{self.dtype.bits}", register_type(self.dtype), [a, b, total])
         return multiply_add(self.code, self.dtype, total, a, b, in_order=True)
 
     def places(self, side: Side) -> list[IndexValue]:
@@ -257,26 +256,18 @@ class Tile:
         }
         cut = [(side, place) for side, place in at.items() if side.size % side.tile]
         tests = [code.b.icmp_unsigned("<", code.value(place), ir.IntType(64)(side.size)) for side, place in cut]
-        inside = code.branch(tests[0] if len(tests) == 1 else code.b.and_(*tests)) if tests else None
         instruction = tiling.instruction
-        index = Index.at(code, instruction.shape, self.result(at))
-        self.e.bind(instruction, index, rounded(code, self.dtype, instruction.shape.dtype, total))
-        finish(index)
-        if inside is not None:
-            inside.otherwise()
-            inside.join((), ())
+        with code.when(code.all_of(tests)):
+            index = Index.at(code, instruction.shape, self.result(at))
+            self.e.bind(instruction, index, rounded(code, self.dtype, instruction.shape.dtype, total))
+            finish(index)
 
     def result(self, at: dict[Side, IndexValue]) -> list[IndexValue]:
         """The position in the result of these numbers along the sides; 0 along others."""
         found: list[IndexValue] = [*self.batch, *[0] * (self.tiling.instruction.shape.rank - len(self.batch))]
         for side, number in at.items():
-            found[side.first : side.first + len(side.sizes)] = split(self.code, number, side.sizes)
+            found[side.first : side.first + len(side.sizes)] = self.code.split(number, side.sizes)
         return found
-
-
-def split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexValue, ...]:
-    """The position along each dimension, the first the slowest."""
-    return code.split(number, sizes, tuple(reversed(range(len(sizes)))))
 
 
 @form(

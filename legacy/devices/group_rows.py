@@ -24,10 +24,10 @@ from ..reductions.long_sums import nothing
 from ..reductions.reduce import Reducer, Reduction
 from ..rows.row_graph import Role, RowGraph
 from ..rows.rows import RowElemental, Walk, emit_body, find_rows, is_flat, over_rows, plan_walks, regrouped, with_role
-from .group import LINE, Group, SharedArray
+from .group import ALIGNMENT_BYTES, Group, SharedArray
 
 MINIMUM_LENGTH = 32
-"""Elements of a row from which on a group has work for its items."""
+"""Minimum elements of a row for which a group has work for its items."""
 
 TOGETHER, SHORT, FEWEST_GROUPS = 8, 1024, 8
 """The most rows of a group, the most elements of these, and the fewest groups that there are then."""
@@ -78,8 +78,7 @@ def can_begin(reduction: Reduction) -> bool:
 
 def begin_with(reducer: Reducer, like: Register) -> Register:
     """The value with which an item's part of a reduction begins."""
-    assert reducer.simple is not None
-    op, dtype = reducer.simple.opcode, reducer.dtypes[0]
+    op, dtype = reducer.op, reducer.dtypes[0]
     if dtype.is_complex:
         return nothing(like)
     (register,) = flatten(like)
@@ -103,23 +102,19 @@ def emit_group_rows(e: Elemental, results: Results, given: Rows, group: Group) -
     if any(leaf.in_place for leaf in numbers):
         group.barrier()  # others may still read what is overwritten
         at.at_row()
-    first = at.code.branch(at.code.b.icmp_unsigned("==", group.across, group.across.type(0)))
-    values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
-    for leaf, value in zip(numbers, values, strict=True):
-        leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
-    first.otherwise()
-    first.join((), ())
+    with at.code.when(at.code.b.icmp_unsigned("==", group.across, group.across.type(0))):
+        at.write(numbers)
 
 
 def _taken(rows: RowGraph, lanes: int) -> int:
-    """At most so many bytes of a group's memory hold the items' parts of reductions."""
-    return len(over_rows(rows)) * 2 * (lanes * 16 + LINE)
+    """At most this many bytes of a group's memory hold the items' parts of reductions."""
+    return len(over_rows(rows)) * 2 * (lanes * 16 + ALIGNMENT_BYTES)
 
 
 def _emit_walk(e: GroupRows, walk: Walk) -> None:
     """A loop over an item's elements of the row, then the trees of its reductions."""
     reducers = [Reducer(e, reduce, apart=False) for reduce in walk.reduces]
-    opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
+    opened = [r.widened([e.number(init) for init in r.inits]) for r in reducers]
     begin = [begin_with(r, values[0]) for r, values in zip(reducers, opened, strict=True)]
     loop = e.open_lanes(begin)
     accumulators = regrouped(loop.carried, [[value] for value in begin])
@@ -143,11 +138,8 @@ class GroupRows(RowElemental):
         """Be at the group's row, by the number that is known since the last barrier; reductions have their results."""
         code, group = self.code, self.group
         first = code.multiply(group.step, self.together)
-        self.row, order = (
-            code.value(code.add(first, group.down if self.together > 1 else 0)),
-            list(reversed(range(len(self.outer)))),
-        )
-        self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
+        self.row = code.value(code.add(first, group.down if self.together > 1 else 0))
+        self.row_positions = [self.row] if self.flat else list(code.split(self.row, self.outer))
         for instruction, value in self.results.items():
             self.bind(instruction, self.place(instruction), value)
 
@@ -163,8 +155,7 @@ class GroupRows(RowElemental):
         else:
             loop = code.range(across, length, lanes, carried=carried)
             self.column = loop.index
-        order = list(reversed(range(len(self.inner))))
-        self.column_positions = [self.column] if self.flat else list(code.split(self.column, self.inner, order))
+        self.column_positions = [self.column] if self.flat else list(code.split(self.column, self.inner))
         return loop
 
     def row_array(self, like: Register) -> SharedArray:
@@ -191,12 +182,10 @@ class GroupRows(RowElemental):
         for array, part in zip(every, parts, strict=True):
             array.write(group.across, part)
         group.barrier()
-        chosen = code.branch(code.b.icmp_unsigned("<", group.across, group.across.type(few)))
-        for reducer, array, target in zip(reducers, every, some, strict=True):
-            places = [code.add(group.across, few * k) for k in range(lanes // few)]
-            target.write(group.across, combined(reducer, array, places))
-        chosen.otherwise()
-        chosen.join((), ())
+        with code.when(code.b.icmp_unsigned("<", group.across, group.across.type(few))):
+            for reducer, array, target in zip(reducers, every, some, strict=True):
+                places = [code.add(group.across, few * k) for k in range(lanes // few)]
+                target.write(group.across, combined(reducer, array, places))
         group.barrier()
         return [combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
 
@@ -241,6 +230,6 @@ def rows(task: Task) -> Fit:
     taken = _taken(graph, lanes)
     at_most(taken, shape.memory, "bytes of a group's memory")
     together = together_of(graph, lanes, shape)
-    room = shape.memory // together - taken - LINE * len(graph.roles)
+    room = shape.memory // together - taken - ALIGNMENT_BYTES * len(graph.roles)
     walks = plan_walks(view, with_role(results, graph, Role.FULL), graph, max(0, room))
     return Fit(Rows(graph, is_flat(graph, view), lanes, together, tuple(walks)))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from ...hlo.ir import Instruction
-from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import IndexValue
 from ..core.view import View
@@ -80,15 +79,3 @@ class Along:
             fetch(self.e, streams, self.place(at).offset(self.source), count, along=True)
 
         return fetched if streams else None
-
-
-def stored_of(view: View, operand: Instruction) -> Instruction | None:
-    """The array in memory that has the elements of an operand, and of its dtype, at the same offsets."""
-    while operand not in view.leaves:
-        if operand.opcode not in (Op.RESHAPE, Op.BITCAST):
-            return None
-        (before,) = operand.operands
-        if not (operand.shape.is_row_major and before.shape.is_row_major and before.shape.dtype is operand.shape.dtype):
-            return None
-        operand = before
-    return operand

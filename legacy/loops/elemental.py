@@ -18,7 +18,7 @@ from ...hlo.records import dataclass, field
 from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue, Scope
 from ..core.registers import Register
-from ..core.scratch import Scratch
+from ..core.stack import Scratch
 from ..core.view import View
 from ..numerics.convert import bits_of, from_bits
 from ..numerics.elementwise import EMIT
@@ -27,6 +27,8 @@ from .memory import Pointer, immediate, load
 Request: TypeAlias = tuple[Instruction, "Index"]
 Reads: TypeAlias = Generator[Request, Register, Register]
 """A generator that yields the elements that it reads, receives their values, and returns its own element."""
+
+ReadAll: TypeAlias = Generator[Request, Register, list[Register]]
 
 ElementRule: TypeAlias = Callable[["Elemental", Instruction, "Index"], Reads]
 """(elemental, instruction, index) → a generator of reads that returns the element."""
@@ -121,6 +123,17 @@ class Elemental:
         """The registers of one element; a tuple of them for a tuple-shaped instruction."""
         return self.run(self._just(instruction, index))
 
+    def number(self, instruction: Instruction) -> Register:
+        """The value of an array of one element."""
+        return self.value(instruction, self.scalar(instruction.shape))
+
+    def read(self, operands: Sequence[Instruction], index: Index | None = None) -> ReadAll:
+        """The elements of operands at an index, as a part of a rule; of arrays of one element if it is None."""
+        values = []
+        for operand in operands:
+            values.append((yield operand, self.scalar(operand.shape) if index is None else index.within(operand.shape)))
+        return values
+
     def scalar(self, shape: Shape) -> Index:
         """The only index of an array of one element."""
         return Index.at(self.code, shape, (0,) * shape.rank)
@@ -195,9 +208,7 @@ class Elemental:
         yield
 
     def _elementwise(self, instruction: Instruction, index: Index) -> Reads:
-        values = []
-        for operand in instruction.operands:
-            values.append((yield operand, index.within(operand.shape)))
+        values = yield from self.read(instruction.operands, index)
         return EMIT[instruction.opcode](self.code, instruction, *values)
 
 

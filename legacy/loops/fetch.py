@@ -14,10 +14,7 @@ from ..core.builder import IndexValue
 from ..core.view import View
 from ..numerics.elementwise import EMIT
 from .elemental import Elemental
-from .memory import LINE, prefetch
-
-LARGE = 1 << 20
-"""Bytes of an array that is fetched ahead: more than the second cache holds."""
+from .memory import prefetch
 
 MOST = 2
 """Arrays that are fetched ahead together."""
@@ -26,11 +23,12 @@ AHEAD = 8192
 """Bytes that a loop along memory is ahead of what it reads."""
 
 LONG_RUN = 4 * AHEAD
-"""Bytes between two jumps from which on little is fetched that does not follow."""
+"""Minimum bytes between two jumps for which little is fetched that does not follow."""
 
 
 def streams_of(view: View, operands: Sequence[Instruction], source: Shape) -> list[Instruction]:
-    """The large arrays of which elementwise values at the same places are made; none if they are many.
+    """The arrays of which elementwise values at the same places are made; none if the second cache holds them, or they
+    are many.
 
     source: the shape by whose strides they are read.
     """
@@ -45,7 +43,7 @@ def streams_of(view: View, operands: Sequence[Instruction], source: Shape) -> li
             stack.extend(i.operands if i.opcode in EMIT or i.opcode in (Op.RESHAPE, Op.BITCAST) else ())
         elif i.shape.is_array and _in_order(i.shape, source):
             found.append(i)
-    large = any(i.shape.size * i.shape.dtype.bytes >= LARGE for i in found)
+    large = any(i.shape.size * i.shape.dtype.bytes >= view.processor.second_cache_bytes for i in found)
     return found if large and len(found) <= MOST else []
 
 
@@ -58,8 +56,9 @@ def _in_order(shape: Shape, source: Shape) -> bool:
 
 def fetch(e: Elemental, streams: Sequence[Instruction], offset: IndexValue, count: int, along: bool = False) -> None:
     """Ask for `count` neighbours of each array, from an offset on. along: those that lie AHEAD behind them."""
+    line = e.view.processor.line_bytes
     for stream in streams:
         dtype = stream.shape.dtype
         first = e.code.add(offset, AHEAD // dtype.bytes if along else 0)
-        for k in range(0, count, max(1, LINE // dtype.bytes)):
+        for k in range(0, count, max(1, line // dtype.bytes)):
             prefetch(e.code, e.leaves[stream], dtype, e.code.add(first, k))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...codegen.forms import Limit
 from ...codegen.options import GroupShape
@@ -21,6 +21,8 @@ from ..core.view import View
 
 if TYPE_CHECKING:
     from .leaf import Leaf
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,13 @@ def needs(condition: object, reason: str) -> None:
     """Go on only under a condition of a form. Raises Unfit."""
     if not condition:
         raise Unfit(reason)
+
+
+def known(value: T | None, reason: str) -> T:
+    """A value that a condition of a form needs. Raises Unfit if there is none."""
+    if value is None:
+        raise Unfit(reason)
+    return value
 
 
 def at_least(value: int, minimum: int, what: str) -> None:

@@ -102,8 +102,7 @@ class Lanewise:
         (source,) = node.operands
         if source.shape.rank:
             return self._load(e, e.leaves[source], sums, column)
-        number = e.value(source, e.scalar(source.shape))
-        assert isinstance(number, ir.Value)
+        number = e.number(source)
         return splat(code.b, number, sums.type.count)
 
     def _load(self, e: Elemental, pointer: Pointer, like: ir.Value, offset: IndexValue) -> ir.Value:

@@ -40,7 +40,6 @@ class Leaf:
     def value(self, e: Elemental, index: Index) -> Register:
         value = e.value(self.instruction, index)
         for i in self.path:
-            assert isinstance(value, tuple)
             value = value[i]
         return value
 
@@ -85,7 +84,7 @@ def is_pool(instruction: Instruction) -> bool:
 
 
 MINIMUM_POOLED = 8
-"""The number of results along memory from which on a block of them pays off."""
+"""Minimum number of results along memory for which a block of them pays off."""
 
 
 WHOLE: dict[Op, Callable[[Instruction], bool]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
@@ -73,3 +73,19 @@ _RULES = {
     Op.IOTA: lambda i: i.shape.rank == 1,
     Op.BITCAST_CONVERT: lambda i: _same_memory_order(i.shape, i.operands[0].shape),
 }
+
+
+def source_of(operand: Instruction, leaves: Collection[Instruction]) -> Instruction | None:
+    """What is in memory and has the elements of an operand at the same offsets."""
+    inner = through(operand, leaves)
+    return inner if inner in leaves else None
+
+
+def through(operand: Instruction, leaves: Collection[Instruction] = ()) -> Instruction:
+    """What an operand is behind reshapes that move nothing."""
+    while operand not in leaves and operand.opcode in (Op.RESHAPE, Op.BITCAST):
+        (before,) = operand.operands
+        if not (operand.shape.is_row_major and before.shape.is_row_major and before.shape.dtype is operand.shape.dtype):
+            break
+        operand = before
+    return operand

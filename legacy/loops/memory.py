@@ -10,11 +10,8 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction, Literal
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue
-from ..core.registers import BOOL, I8, I32, NATIVE_FLOAT, Register, memory_type, real_constant
+from ..core.registers import BOOL, I8, I32, NATIVE_FLOAT, Register, memory_type, real_constant, table
 from ..numerics.convert import wrap_integer
-
-LINE = 64
-"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +63,9 @@ def store(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, value:
     type_, size = memory_type(dtype), dtype.component.bytes
     place = address(code, pointer, dtype, offset)
     if dtype.is_complex:
-        assert isinstance(value, tuple)
         b.store(value[0], place, align=size)
         b.store(value[1], b.gep(place, [ir.IntType(64)(1)], inbounds=True, source_etype=type_), align=size)
         return
-    assert isinstance(value, ir.Value)
     if dtype is DType.PRED:
         value = b.zext(value, I8)
     elif dtype.bits < 8:
@@ -121,9 +116,6 @@ def constant_array(code: Code, instruction: Instruction) -> Pointer:
             constants(instruction.literal.array, shape.dtype), tuple(reversed(shape.minor_to_major))
         )
         data = np.ascontiguousarray(physical).tobytes()
-        type_ = ir.ArrayType(I8, len(data))
-        found = ir.GlobalVariable(code.module, type_, f"{code.function.name}.constant{len(code.constants)}")
-        found.initializer = ir.Constant(type_, bytearray(data))
-        found.linkage, found.global_constant, found.align = "private", True, 64
-        code.constants[instruction] = found
+        name = f"{code.function.name}.constant{len(code.constants)}"
+        found = code.constants[instruction] = table(code.module, name, ir.ArrayType(I8, len(data)), bytearray(data))
     return Pointer(found)

@@ -13,24 +13,22 @@ from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ...hlo.shapes import Shape
 from ..core.builder import Code, Unroll
-from ..core.registers import I32
+from ..core.registers import shuffled
 from ..core.view import View
-from .crossings import crossings_of
+from .access import crossings_of, live_dimensions
 from .elemental import Elemental
 from .form import at_least, needs
 from .leaf import Leaf
 from .ranges import Steps, loops_over
 
 MAXIMUM_CHANNELS = 4
-"""Of as many, vectors of each channel are chosen from as many vectors of pixels, two after the other."""
+"""Channels whose vectors are chosen from the same number of vectors of pixels, two after the other."""
 
 MINIMUM_ELEMENTS = 1 << 12
-"""Elements of a result from which on the code pays."""
+"""Minimum elements of a result for which the code pays."""
 
-WHOLE, BYTES, PART = 512, 2, 16
-"""Bits of vectors of processors that choose among lanes of any size; of BYTES bytes or less, others choose within PART
-bytes.
-"""
+NARROW_BYTES = 2
+"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +52,18 @@ class Channels:
         needs(not view.by_element, "for a device")
         needs(dtype is not DType.PRED and 8 <= dtype.bits <= 64, f"{dtype.value} has not 8 to 64 bits")
         found = crossings_of(view, root, MINIMUM_ELEMENTS)
-        whole = len(found) == 1 and found[0].exact and found[0].leaf.shape.size == shape.size
+        whole = len(found) == 1 and found[0].exact and found[0].value.shape.size == shape.size
         needs(whole, "not all elements of one array are moved")
-        leaf, roles = found[0].leaf, found[0].roles
+        leaf, roles = found[0].value, found[0].roles
         strides = {role: leaf.shape.strides[d] for d, role in enumerate(roles) if leaf.shape.dims[d] != 1}
-        order = [d for d in shape.minor_to_major if shape.dims[d] != 1]
+        order = live_dimensions(shape)
         count, pixels = strides[order[0]], 1
         while order and strides[order[0]] == count * pixels:
             pixels *= shape.dims[order.pop(0)]
         planes = next((d for d in order if strides[d] == 1), None)
-        lanes = view.vector_bits // 8 if view.vector_bits >= WHOLE or dtype.bytes > BYTES else PART
-        lanes //= dtype.bytes
+        vector = max(view.vector_bits, 128) // 8
+        narrow = min(vector, view.processor.narrow_shuffle_bytes)
+        lanes = (narrow if dtype.bytes <= NARROW_BYTES else vector) // dtype.bytes
         needs(planes is not None and shape.dims[planes] == count, f"{count} elements are between those of a plane")
         assert planes is not None
         needs(2 <= count <= MAXIMUM_CHANNELS, f"{count} channels, not 2 to {MAXIMUM_CHANNELS}")
@@ -75,25 +74,24 @@ class Channels:
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
         result, shape = leaf.pointer(e), leaf.shape
         code, size = e.code, shape.dtype.component.bytes
-        element, inside = ir.IntType(8 * shape.dtype.bytes), () if steps is None else steps.dimensions
+        element = ir.IntType(8 * shape.dtype.bytes)
         vector = ir.VectorType(element, self.lanes)
         order = [d for d, _ in self.outer]
-        with loops_over(code, steps, inside, shape.dims, order, Unroll.NEVER) as positions:
+        with loops_over(code, steps, shape.dims, order, Unroll.NEVER) as positions:
             places = [positions[d] for d in order]
             source = code.weighted_sum(places, [stride for _, stride in self.outer])
             target = code.weighted_sum(places, [shape.strides[d] for d in order])
-            loop = code.loop(self.pixels, step=self.lanes, unroll=Unroll.NEVER)
-            last = self.pixels - self.lanes  # of the vectors, which may lie over the one before
-            pixel = code.minimum(loop.index, last) if self.pixels % self.lanes else loop.index
-            b, first = code.b, code.add(source, code.multiply(pixel, self.count))
-            read = [code.value(code.add(first, k * self.lanes)) for k in range(self.count)]
-            pixels_ = e.leaves[self.leaf].value
-            loaded = [b.load(b.gep(pixels_, [at], source_etype=element), typ=vector, align=size) for at in read]
-            for n in range(self.count):
-                at = code.add(code.add(target, pixel), n * self.apart)
-                place = b.gep(result.value, [code.value(at)], source_etype=element)
-                b.store(self._channel(code, loaded, n), place, align=size)
-            loop.close()
+            with code.loop(self.pixels, step=self.lanes, unroll=Unroll.NEVER) as i:
+                last = self.pixels - self.lanes  # of the vectors, which may lie over the one before
+                pixel = code.minimum(i, last) if self.pixels % self.lanes else i
+                b, first = code.b, code.add(source, code.multiply(pixel, self.count))
+                read = [code.value(code.add(first, k * self.lanes)) for k in range(self.count)]
+                pixels_ = e.leaves[self.leaf].value
+                loaded = [b.load(b.gep(pixels_, [at], source_etype=element), typ=vector, align=size) for at in read]
+                for n in range(self.count):
+                    at = code.add(code.add(target, pixel), n * self.apart)
+                    place = b.gep(result.value, [code.value(at)], source_etype=element)
+                    b.store(self._channel(code, loaded, n), place, align=size)
 
     def _channel(self, code: Code, loaded: Sequence[ir.Value], n: int) -> ir.Value:
         """The lanes of one channel."""
@@ -102,5 +100,5 @@ class Channels:
         for k, more in enumerate(loaded[1:], 1):
             before = [at if k == 1 else lane for lane, (_, at) in enumerate(places)]
             mask = [lanes + at if number == k else before[lane] for lane, (number, at) in enumerate(places)]
-            chosen = code.b.shuffle_vector(chosen, more, ir.Constant(ir.VectorType(I32, lanes), mask))
+            chosen = shuffled(code.b, chosen, mask, more)
         return chosen

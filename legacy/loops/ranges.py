@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -30,20 +31,28 @@ class Steps:
         return self.partition.dimensions
 
 
+def numbered(steps: Steps | None) -> tuple[int, ...]:
+    """The dimensions of results that the steps number."""
+    return () if steps is None else steps.dimensions
+
+
 def in_order(
     code: Code, steps: Steps, sizes: Sequence[int], unroll: Unroll = Unroll.FREELY
 ) -> tuple[Loop | Once, list[IndexValue]]:
     """(A loop over the steps, the positions along the steps' dimensions, which have these sizes)."""
     loop = code.between(steps.begin, steps.end, unroll=unroll)
-    return loop, list(code.split(loop.index, sizes, list(reversed(range(len(sizes))))))
+    return loop, list(code.split(loop.index, sizes))
+
+
+def bounds(code: Code, steps: Steps | None, count: int) -> tuple[IndexValue, IndexValue]:
+    """The first of `count` places, of which each step has as many, and the end: those of the steps only, or all."""
+    each = 1 if steps is None else count // steps.partition.extent
+    return (0, count) if steps is None else (code.multiply(steps.begin, each), code.multiply(steps.end, each))
 
 
 def scaled(code: Code, steps: Steps | None, count: int) -> Loop | Once:
-    """A loop over `count` places, of which each step has as many: those of the steps only, or all of them."""
-    if steps is None:
-        return code.loop(count)
-    each = count // steps.partition.extent
-    return code.between(code.multiply(steps.begin, each), code.multiply(steps.end, each))
+    """A loop over these places."""
+    return code.loop(count) if steps is None else code.between(*bounds(code, steps, count))
 
 
 @contextmanager
@@ -57,14 +66,12 @@ def elements(code: Code, steps: Steps | None, count: int) -> Iterator[IndexValue
         spread(loop, count)
         loop.close()
         return
-    each = count // steps.partition.extent
-    block, begin, end = steps.partition.least * each, code.multiply(steps.begin, each), code.multiply(steps.end, each)
-    outer = code.between(begin, end, block, unroll=Unroll.NEVER)
-    inner = code.loop(block)
-    yield code.add(outer.index, inner.index)
-    spread(inner, count)
-    inner.close()
-    outer.close()
+    block = steps.partition.least * (count // steps.partition.extent)
+    with code.between(*bounds(code, steps, count), block, unroll=Unroll.NEVER) as outer:
+        inner = code.loop(block)
+        yield code.add(outer, inner.index)
+        spread(inner, count)
+        inner.close()
 
 
 def block_of(partition: Partition, last: int, most: int, least: int = 8) -> int | None:
@@ -88,10 +95,25 @@ def blocks(
     for start, end, block in ((steps.begin, code.minimum(steps.end, whole), width), (whole, steps.end, extent - whole)):
         if not block or (start is steps.begin and not whole):
             continue
-        loop = code.range(start, end, block)
-        *outer, first = code.split(loop.index, sizes, list(reversed(range(len(sizes)))))
-        yield outer, first, block
-        loop.close()
+        with code.range(start, end, block) as i:
+            *outer, first = code.split(i, sizes)
+            yield outer, first, block
+
+
+Part: TypeAlias = tuple[int, int, int]
+
+
+def parts(size: int, block: int) -> list[Part]:
+    """(start, end, step): the full blocks of a dimension, and the rest as one smaller block."""
+    whole = size - size % block
+    return [(start, end, min(block, end - start)) for start, end in ((0, whole), (whole, size)) if start != end]
+
+
+def pieces(code: Code, size: int, block: int) -> Iterator[tuple[IndexValue, int]]:
+    """Loops over these blocks: (the first position, their size)."""
+    for start, end, step in parts(size, block):
+        with code.loop(end - start, start=start, step=step, unroll=Unroll.NEVER) as first:
+            yield first, step
 
 
 def columns_fit(partition: Partition | None, inside: Sequence[int], column: int, size: int, most: int) -> bool:
@@ -104,31 +126,27 @@ def columns_fit(partition: Partition | None, inside: Sequence[int], column: int,
 def column_blocks(
     code: Code,
     steps: Steps | None,
-    inside: Sequence[int],
     dims: Sequence[int],
     order: Sequence[int],
     column: int,
     most: int,
     around: Unroll = Unroll.FREELY,
+    inside: Sequence[int] | None = None,
 ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
     """Loops over dimensions in this order and over blocks of up to `most` columns: (positions by dimension, the first
-    column, the number of columns). inside: the dimensions that the steps number. around: the mode of loops around all
-    columns.
+    column, the number of columns). around: the mode of loops around all columns. inside: the
+    dimensions that the steps number, if these are not dimensions of results.
     """
+    inside = numbered(steps) if inside is None else inside
     if steps is None or column not in inside:
-        with loops_over(code, steps, inside, dims, order, around) as positions:
-            whole = dims[column] - dims[column] % most
-            for start, end in ((0, whole), (whole, dims[column])):
-                if start != end:
-                    block = min(most, end - start)
-                    loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
-                    yield positions, loop.index, block
-                    loop.close()
+        with loops_over(code, steps, dims, order, around, inside) as positions:
+            for first, block in pieces(code, dims[column], most):
+                yield positions, first, block
         return
     width = block_of(steps.partition, dims[column], most, min(most, 8))
     assert width is not None
     for outer, first, block in blocks(code, steps, [dims[d] for d in inside], width):
-        with loops_over(code, None, [], dims, [d for d in order if d not in inside]) as positions:
+        with loops_over(code, None, dims, [d for d in order if d not in inside]) as positions:
             for d, place in zip(inside, outer, strict=False):
                 positions[d] = place
             yield positions, first, block
@@ -138,15 +156,16 @@ def column_blocks(
 def loops_over(
     code: Code,
     steps: Steps | None,
-    inside: Sequence[int],
     dims: Sequence[int],
     order: Sequence[int],
     unroll: Unroll = Unroll.FREELY,
+    inside: Sequence[int] | None = None,
 ) -> Iterator[list[IndexValue]]:
     """Loops over dimensions in this order, the steps' first: a list of positions by dimension, 0 for any other.
 
-    inside: the dimensions that the steps number. unroll: the mode of the other loops; theirs, too, if it is SCALAR.
+    unroll: the mode of the other loops; theirs, too, if it is SCALAR. inside: as of column_blocks.
     """
+    inside = numbered(steps) if inside is None else inside
     positions: list[IndexValue] = [0] * len(dims)
     opened: list[Loop | Once] = []
     if steps is not None:

@@ -4,7 +4,7 @@ whole array, operand by operand; a few neighbours in memory, one of each operand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...hlo.ir import Instruction
 from ...hlo.opclasses import EXPENSIVE
@@ -12,14 +12,14 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue
 from ..core.graph import walk
-from ..core.registers import I64, Register, flatten, unflatten
+from ..core.registers import I64, Register, chosen
 from ..core.view import View
-from ..loops.crossings import fastest_dimension
+from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, Index, Reads, same_order
 from ..loops.form import Fit, Results, Task, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.linear import is_linear
-from ..loops.loops import Modes, modes_of, nest
+from ..loops.nest import Modes, modes_of, nest
 from ..loops.ranges import Steps, elements
 from .padded_rows import must_be_only
 
@@ -33,13 +33,13 @@ as long as copies of the operands.
 
 
 LONG_CHAIN = 64
-"""Operations from which on several vectors are computed side by side: rounds of random bits wait for one another."""
+"""Minimum operations for which several vectors are computed side by side: rounds of random bits wait for each other."""
 
 FEW = 4
 """Arrays of which one is picked, up to which the elements of all are computed."""
 
 MANY_LINES = 1024
-"""Lines of the result from which on that fills vectors."""
+"""Minimum lines of the result for which that fills vectors."""
 
 
 def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -65,7 +65,7 @@ def _is_rotation(instruction: Instruction, axis: int) -> bool:
 
 
 def _is_decided(code: Code, rotation: Instruction, position: IndexValue) -> bool:
-    """Whether all places where the position may be are in the same of two operands."""
+    """Whether all places where the position may be are in one and the same operand of two."""
     limits, middle = code.limits.of(position), rotation.operands[0].shape.dims[rotation.dimensions[0]]
     return limits is not None and (limits[1] <= middle or limits[0] >= middle)
 
@@ -127,8 +127,7 @@ def picked(e: Elemental, instruction: Instruction, index: Index) -> Reads:
             found = value
             continue
         own = code.b.icmp_signed(">=", code.value(index.multi[axis]), I64(number))
-        pairs = zip(flatten(value), flatten(found), strict=True)
-        found = unflatten(value, [code.b.select(own, x, y) for x, y in pairs])
+        found = chosen(code.b, own, value, found)
     assert found is not None
     return found
 
@@ -181,19 +180,21 @@ def write_abreast(e: Elemental, results: Results, modes: Modes | None, steps: St
     """One nest for all operands: the lines of the result, of which each has a part, are written once and in order."""
     code, leaf = e.code, results.first
     axis, rows = leaf.instruction.dimensions[0], _lines(leaf)
-    if modes is None:
-        _write_along(e, leaf, axis, rows.size, steps)
+
+    def write(at: Callable[[Shape, int], Index]) -> None:
+        """Write a line, given where its n-th element in an array of this shape is."""
+        parts = [(operand, n) for operand in leaf.instruction.operands for n in range(operand.shape.dims[axis])]
+        values = [e.value(operand, at(operand.shape, n)) for operand, n in parts]
+        for n, value in enumerate(values):
+            leaf.write(e, at(leaf.shape, n), value)
+
+    if modes is None:  # all lines, whatever their dimensions: a loop over a short one would fill no vectors
+        with elements(code, steps, rows.size) as i:
+            write(lambda shape, n: Index.flat(code, shape, code.add(code.multiply(i, shape.dims[axis]), n)))
         return
 
     def copy(positions: list[IndexValue]) -> None:
-        values = []
-        for operand in leaf.instruction.operands:
-            for place in range(operand.shape.dims[axis]):
-                at = [place if d == axis else p for d, p in enumerate(positions)]
-                values.append(e.value(operand, Index.at(code, operand.shape, at)))
-        for place, value in enumerate(values):
-            at = [place if d == axis else p for d, p in enumerate(positions)]
-            leaf.write(e, Index.at(code, leaf.shape, at), value)
+        write(lambda shape, n: Index.at(code, shape, [n if d == axis else p for d, p in enumerate(positions)]))
 
     nest(e, rows, copy, steps, modes)
 
@@ -202,20 +203,6 @@ def _is_along(view: View, operand: Instruction, result: Shape) -> bool:
     """Whether an operand has its elements in memory, or they are computed, in the order of those of the result."""
     shape = operand.shape
     return is_linear(operand, view.leaves) and same_order(shape.dims, shape.minor_to_major, result.minor_to_major)
-
-
-def _write_along(e: Elemental, leaf: Leaf, axis: int, count: int, steps: Steps | None) -> None:
-    """One loop over all lines, whatever their dimensions: one over a short dimension would fill no vectors."""
-    code, width = e.code, leaf.shape.dims[axis]
-    with elements(code, steps, count) as line:
-        values = []
-        for operand in leaf.instruction.operands:
-            own = operand.shape.dims[axis]
-            for place in range(own):
-                at = code.add(code.multiply(line, own), place)
-                values.append(e.value(operand, Index.flat(code, operand.shape, at)))
-        for place, value in enumerate(values):
-            leaf.write(e, Index.flat(code, leaf.shape, code.add(code.multiply(line, width), place)), value)
 
 
 def _in_steps(task: Task) -> bool:

@@ -94,7 +94,6 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     batch = [p for d, p in enumerate(multi) if d not in offset_dims]
     offsets = iter([multi[d] for d in offset_dims])
     numbers = yield from addressing.numbers(e, batch)
-    assert isinstance(numbers, tuple)
     starts = dict(zip(addressing.components, numbers, strict=True))
     positions: list[IndexValue] = []
     for d, (size, length) in enumerate(zip(source.shape.dims, a["slice_sizes"], strict=True)):
@@ -190,26 +189,23 @@ class Scatter:
     def _update_blocks(self, around: Sequence[IndexValue], count: int, ahead: Sequence[Instruction]) -> None:
         """Combine the windows of a row of batch positions. ahead: what is computed for a block of them at a time."""
         e, code = self.e, self.e.code
-        block = code.loop(count, step=AHEAD, unroll=Unroll.NEVER)
-        size = AHEAD if count % AHEAD == 0 else code.minimum(code.subtract(count, block.index), AHEAD)
-        fill = code.loop(count if count <= AHEAD else size)
-        batch = [*around, code.add(block.index, fill.index)]
-        held = []
-        for instruction, place in self._elements(ahead, batch):
-            value = e.value(instruction, place)
-            held.append(StackArray(code, value, min(AHEAD, count)))
-            held[-1].write(fill.index, value)
-        fill.close()
-        loop = code.loop(count if count <= AHEAD else size)
-        batch = [*around, code.add(block.index, loop.index)]
-        for (instruction, place), kept in zip(self._elements(ahead, batch), held, strict=True):
-            value = kept.read(loop.index)
-            for register in flatten(value):
-                code.define(register, code.scope)
-            e.bind(instruction, place, value)
-        self._update(batch)
-        loop.close()
-        block.close()
+        with code.loop(count, step=AHEAD, unroll=Unroll.NEVER) as block:
+            size = AHEAD if count % AHEAD == 0 else code.minimum(code.subtract(count, block), AHEAD)
+            with code.loop(count if count <= AHEAD else size) as fill:
+                batch = [*around, code.add(block, fill)]
+                held = []
+                for instruction, place in self._elements(ahead, batch):
+                    value = e.value(instruction, place)
+                    held.append(StackArray(code, value, min(AHEAD, count)))
+                    held[-1].write(fill, value)
+            with code.loop(count if count <= AHEAD else size) as i:
+                batch = [*around, code.add(block, i)]
+                for (instruction, place), kept in zip(self._elements(ahead, batch), held, strict=True):
+                    value = kept.read(i)
+                    for register in flatten(value):
+                        code.define(register, code.scope)
+                    e.bind(instruction, place, value)
+                self._update(batch)
 
     def _elements(
         self, ahead: Sequence[Instruction], batch: Sequence[IndexValue]
@@ -228,7 +224,6 @@ class Scatter:
         starts: dict[int, IndexValue] = {d: batch[b] for d, b in addressing.batching.items()}
         inside: ir.Value | None = None
         numbers = self.e.run(addressing.numbers(self.e, batch))
-        assert isinstance(numbers, tuple)
         for d, number in zip(addressing.components, numbers, strict=True):
             starts[d] = widened_start(code, addressing.indices, number)
             limit = I64(self.dims[d] - self.window.get(d, 1))
@@ -240,10 +235,8 @@ class Scatter:
         if inside is None:
             self._window(batch, starts)
             return
-        branch = code.branch(inside)
-        self._window(batch, starts)
-        branch.otherwise()
-        branch.join((), ())
+        with code.when(inside):
+            self._window(batch, starts)
 
     def _in_steps(self, steps: Steps, starts: Mapping[int, IndexValue]) -> ir.Value:
         """Whether the step of a window is one of these; of a window that is not inside it may be any."""
@@ -283,7 +276,6 @@ class Scatter:
         old = [load(code, *place) for place in places]
         value = e.apply(self.instruction.called()[0], [*old, *new])
         values = value if self.instruction.shape.is_tuple else (value,)
-        assert isinstance(values, tuple)
         for place, combined in zip(places, values, strict=True):
             store(code, *place, combined)
 

@@ -16,13 +16,7 @@ from ..core.registers import I32, memory_type
 from ..core.view import View
 from ..loops.elemental import Elemental, Index
 from ..loops.leaf import Leaf
-from ..loops.memory import LINE, address
-
-LARGEST_KEPT = 16 << 20
-"""Bytes of a result up to which it is written through the caches."""
-
-MANY = 4 << 20
-"""Bytes of an array from which on reading it, too, takes room in them."""
+from ..loops.memory import address
 
 TOGETHER = 4
 """Lines of an iteration."""
@@ -52,11 +46,12 @@ class MovedRows:
         neighbours neighbours.
         """
         shape, fast = leaf.shape, leaf.shape.minor_to_major[0]
-        (low, high), count = region[fast], LINE // shape.dtype.bytes
+        line, cache = view.processor.line_bytes, view.processor.last_cache_bytes
+        (low, high), count = region[fast], line // shape.dtype.bytes
         whole = (high - low) // count * count
         strides = [s for d, s in enumerate(shape.strides) if d != fast and shape.dims[d] != 1]
-        lines = low % count == 0 and all(s % count == 0 for s in strides) and leaf.alignment % LINE == 0
-        if shape.dtype.is_complex or shape.bytes < LARGEST_KEPT or whole < SHORTEST * count or not lines:
+        lines = low % count == 0 and all(s % count == 0 for s in strides) and leaf.alignment % line == 0
+        if shape.dtype.is_complex or shape.bytes < cache or whole < SHORTEST * count or not lines:
             return None
         corner = tuple(bounds[0] for bounds in region)
         found: tuple[Instruction, list[int]] | None = leaf.instruction, list(corner)
@@ -65,7 +60,7 @@ class MovedRows:
         if found is None or found[0].opcode is Op.CONSTANT or found[0].shape.dtype is not shape.dtype:
             return None
         source, there = found
-        large = source.shape.strides[fast] == 1 and source.shape.bytes >= MANY
+        large = source.shape.strides[fast] == 1 and source.shape.bytes >= cache // 4  # reading it takes room there, too
         return MovedRows(source, tuple(there), corner, count, whole) if large else None
 
     def write(self, e: Elemental, leaf: Leaf, positions: Sequence[IndexValue]) -> None:
@@ -75,12 +70,11 @@ class MovedRows:
         for first, end, step in ((low, low + many, TOGETHER * count), (low + many, low + self.whole, count)):
             if first == end:
                 continue
-            loop = code.loop(end - first, start=first, step=step, unroll=Unroll.NEVER)
-            for k in range(0, step, count):
-                here = [code.add(loop.index, k) if d == fast else p for d, p in enumerate(positions)]
-                moved = [code.add(p, t - c) for p, t, c in zip(here, self.there, self.corner, strict=True)]
-                self._line(e, leaf, moved, here)
-            loop.close()
+            with code.loop(end - first, start=first, step=step, unroll=Unroll.NEVER) as i:
+                for k in range(0, step, count):
+                    here = [code.add(i, k) if d == fast else p for d, p in enumerate(positions)]
+                    moved = [code.add(p, t - c) for p, t, c in zip(here, self.there, self.corner, strict=True)]
+                    self._line(e, leaf, moved, here)
 
     def _line(self, e: Elemental, leaf: Leaf, moved: Sequence[IndexValue], here: Sequence[IndexValue]) -> None:
         """Move a line from a position of the source to one of the result."""
@@ -89,4 +83,6 @@ class MovedRows:
         source = address(code, e.leaves[self.source], dtype, offset)
         line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=dtype.bytes)
         target = address(code, leaf.pointer(e), dtype, code.weighted_sum(here, shape.strides))
-        code.b.store(line, target, align=LINE).set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
+        code.b.store(line, target, align=count * dtype.bytes).set_metadata(
+            "nontemporal", code.module.add_metadata([I32(1)])
+        )

@@ -21,7 +21,7 @@ from ..numerics.narrow import NARROW
 IDEMPOTENT = frozenset({Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR})
 
 FEWEST = 16
-"""Elements of a row from which on LLVM makes vectors of it."""
+"""Minimum elements of a row for which LLVM makes vectors of it."""
 
 PIECE = 64
 """Bytes that a piece has at most, as values that are compared."""

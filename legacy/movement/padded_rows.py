@@ -12,30 +12,28 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import IndexValue, Unroll
-from ..core.registers import I32, poison
+from ..core.builder import Unroll
+from ..core.registers import I32, shuffled
 from ..core.stack import alloca
 from ..core.view import View
-from ..loops.crossings import fastest_dimension
+from ..loops.access import fastest_dimension, live_dimensions
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 
 MAXIMUM_LENGTH = 16
-"""Elements of a row of the result: of as many vectors, at most, a loop has code."""
+"""Elements of a row of the result: a loop has code for at most this number of vectors."""
 
 MINIMUM_ELEMENTS = 1 << 12
-"""Elements of a result from which on the loop pays."""
+"""Minimum elements of a result for which the loop pays."""
 
 UNIT = 8
 """Bytes of a lane, at most. Longer elements, which are complex, have several."""
 
-NARROW, SHORT_VECTOR, MASKING = 2, 16, 512
-"""Processors whose vectors are shorter than MASKING bits shuffle lanes of NARROW bytes and fewer within SHORT_VECTOR
-bytes only.
-"""
+NARROW = 2
+"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class PaddedRows:
         padding, length = pad.attributes["padding"], shape.dims[fast]
         here, size = padding[fast], operand.shape.dims[fast]
         at_most(length, MAXIMUM_LENGTH, "elements of a row")
-        doubles = _is_power(size) and _is_power(length) and view.vector_bits < MASKING and not dtype.is_complex
+        doubles = _is_power(size) and _is_power(length) and not view.processor.masks and not dtype.is_complex
         needs(not doubles, f"{size} elements become {length}: LLVM makes vectors of powers of two without masks, too")
         beside = any((p.low, p.high, p.interior) != (0, 0, 0) for d, p in enumerate(padding) if d != fast)
         longer = min(here.low, here.high) >= 0 and here.interior == 0 and size > 0
@@ -75,8 +73,8 @@ class PaddedRows:
         each, rows = max(1, dtype.bytes // UNIT), shape.size // length
         before, low, after = (n * each for n in (size, here.low, length))
         unit = min(dtype.bytes, UNIT)
-        narrow = unit <= NARROW and view.vector_bits < MASKING
-        lanes = (SHORT_VECTOR if narrow else max(view.vector_bits, 128) // 8) // unit
+        vector = max(view.vector_bits, 128) // 8
+        lanes = (min(vector, view.processor.narrow_shuffle_bytes) if unit <= NARROW else vector) // unit
         return PaddedRows(operand, pad.operands[1], rows, before, low, after, each, lanes)
 
     def emit(self, e: Elemental, leaf: Leaf, steps: Steps | None) -> None:
@@ -86,10 +84,7 @@ class PaddedRows:
         lanes = self.lanes
         fillers = self._fillers(e, dtype, element)
         source, target = e.leaves[self.operand].value, leaf.pointer(e).value
-        each = 0 if steps is None else self.rows // steps.partition.extent
-        begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-        end: IndexValue = self.rows if steps is None else code.multiply(steps.end, each)
-
+        begin, end = bounds(code, steps, self.rows)
         together = lanes // math.gcd(self.after, lanes)
         choices = [self._choice(v * lanes, lanes) for v in range(together * self.after // lanes)]
         needed = 1 + max(n for _, mask in choices for n in mask if n < lanes)
@@ -99,38 +94,34 @@ class PaddedRows:
         stop = code.minimum(code.subtract(end, together - 1), last + 1)
         loop = code.range(begin, stop, together, carried=[code.value(begin)], unroll=Unroll.DONE)
         b, vector = code.b, ir.VectorType(element, loaded)
-        widened = ir.Constant(ir.VectorType(I32, lanes), [n % loaded for n in range(lanes)])
-        pattern = ir.Constant(ir.VectorType(I32, lanes), [n % self.each for n in range(lanes)])
-        filled = b.shuffle_vector(fillers, poison(fillers.type), pattern)
+        filled = shuffled(b, fillers, [n % self.each for n in range(lanes)])
         read, write = (code.multiply(loop.index, n) for n in (self.before, self.after))
         for v, (first, mask) in enumerate(choices):
             here = b.gep(source, [code.value(code.add(read, first))], inbounds=True, source_etype=element)
             there = b.gep(target, [code.value(code.add(write, v * lanes))], inbounds=True, source_etype=element)
             row = b.load(here, typ=vector, align=dtype.component.bytes)
-            row = row if loaded == lanes else b.shuffle_vector(row, poison(vector), widened)
-            chosen = b.shuffle_vector(row, filled, ir.Constant(ir.VectorType(I32, lanes), mask))
+            row = row if loaded == lanes else shuffled(b, row, [n % loaded for n in range(lanes)])
+            chosen = shuffled(b, row, mask, filled)
             b.store(chosen, there, align=dtype.component.bytes)
         (rest,) = loop.close([code.value(code.add(loop.index, together))])
-        assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
-        loop = code.range(rest, end, unroll=Unroll.SCALAR)
-        read, write = (code.multiply(loop.index, n) for n in (self.before, self.after))
-        for n in range(self.after):
-            b, k = code.b, n - self.low
-            if 0 <= k < self.before:
-                here = b.gep(source, [code.value(code.add(read, k))], inbounds=True, source_etype=element)
-                value = b.load(here, typ=element, align=dtype.component.bytes)
-            else:
-                value = b.extract_element(fillers, I32(n % self.each))
-            there = b.gep(target, [code.value(code.add(write, n))], inbounds=True, source_etype=element)
-            b.store(value, there, align=dtype.component.bytes)
-        loop.close([])
+        with code.range(rest, end, unroll=Unroll.SCALAR) as i:
+            read, write = (code.multiply(i, n) for n in (self.before, self.after))
+            for n in range(self.after):
+                b, k = code.b, n - self.low
+                if 0 <= k < self.before:
+                    here = b.gep(source, [code.value(code.add(read, k))], inbounds=True, source_etype=element)
+                    value = b.load(here, typ=element, align=dtype.component.bytes)
+                else:
+                    value = b.extract_element(fillers, I32(n % self.each))
+                there = b.gep(target, [code.value(code.add(write, n))], inbounds=True, source_etype=element)
+                b.store(value, there, align=dtype.component.bytes)
 
     def _fillers(self, e: Elemental, dtype: DType, element: ir.Type) -> ir.Value:
         """The lanes of the padding value."""
         space = Pointer(alloca(e.code, element, self.each))
-        store(e.code, space, dtype, 0, e.value(self.filler, e.scalar(self.filler.shape)))
+        store(e.code, space, dtype, 0, e.number(self.filler))
         return e.code.b.load(space.value, typ=ir.VectorType(element, self.each), align=dtype.bytes)
 
     def _choice(self, start: int, lanes: int) -> tuple[int, list[int]]:
@@ -152,7 +143,7 @@ def _is_power(count: int) -> bool:
 def in_whole_rows(task: Task) -> bool:
     """Whether steps are of whole rows that follow each other: they number the slowest dimensions."""
     shape = task.results.shape
-    live = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+    live = live_dimensions(shape)[::-1]
     numbered = [d for d in task.numbered if shape.dims[d] != 1]
     return task.partition is None or (numbered == live[: len(numbered)] and len(numbered) < len(live))
 

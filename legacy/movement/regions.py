@@ -21,18 +21,18 @@ from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue, Loop, Once, Range, Unroll
 from ..core.graph import walk
 from ..core.view import View
+from ..loops.access import Access, Place, at_root, operands_of, values_of
 from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, at_least, at_most, form, needs
-from ..loops.loops import NARROW, Body, tile_of, writes
+from ..loops.nest import NARROW, Body, writes
 from ..loops.ranges import Steps, in_order
+from ..loops.ranges import numbered as numbered_by
+from ..loops.tiles import tile_of
 from ..numerics.elementwise import EMIT
 from .moved_rows import MovedRows
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
 """For each dimension the first position and the end."""
-
-Origin: TypeAlias = tuple[tuple[int, int] | None, ...]
-"""For each dimension of an array (a dimension of the results, what is added to a position there); None: elsewhere."""
 
 MINIMUM_ELEMENTS = 20_000
 """Elements of a result for which a few milliseconds of compile time a region pay."""
@@ -47,7 +47,8 @@ MINIMUM_MEAN_LENGTH = 24
 """Mean length of a region along the fastest dimension: short runs fill parts of cache lines."""
 
 SEAMS = frozenset({Op.CONCATENATE, Op.PAD})
-MOVES = frozenset({Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.REVERSE, Op.CONSTANT, Op.IOTA, Op.COPY})
+MOVES = frozenset({Op.BROADCAST, Op.TRANSPOSE, Op.SLICE, Op.REVERSE, Op.CONSTANT, Op.IOTA})
+KNOWN = EMIT.keys() | MOVES | SEAMS
 
 
 def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Region]:
@@ -59,13 +60,12 @@ def regions(view: View, roots: Sequence[Instruction], shape: Shape) -> list[Regi
     needs(any(i.opcode in SEAMS for i in nodes), "no concatenation, and no padding")
     at_least(shape.size, MINIMUM_ELEMENTS, "elements")
     for i in nodes:
-        known = i.opcode in EMIT or i.opcode in MOVES or i.opcode in SEAMS
-        needs(known, f"{i.opcode.value} is among what is computed")
+        needs(i.opcode in KNOWN, f"{i.opcode.value} is among what is computed")
     cuts: list[set[int]] = [{0, size} for size in shape.dims]
-    for instruction, origin in _seams(view, roots, shape.rank):
-        edges = _EDGES[instruction.opcode](instruction, origin)
+    for seam in _seams(view, roots):
+        edges = _EDGES[seam.value.opcode](seam.value, seam.places)
         if edges is None:
-            raise Unfit(f"the places where {instruction.name} changes its operand are not known")
+            raise Unfit(f"the places where {seam.value.name} changes its operand are not known")
         for d, position in edges:
             if 0 < position < shape.dims[d]:
                 cuts[d].add(position)
@@ -98,91 +98,56 @@ def _joined(cells: dict[Region, tuple], d: int) -> dict[Region, tuple]:
 
 def _choices(view: View, roots: Sequence[Instruction], at: Sequence[int]) -> tuple:
     """The operands that the seams on which an element depends take it from."""
-    found = _seams(view, roots, len(at), at)
-    return tuple((i, origin, _CHOICES[i.opcode](i, _positions(origin, at))) for i, origin in found)
+    return tuple((s, _CHOICES[s.value.opcode](s.value, _positions(s.places, at))) for s in _seams(view, roots, at))
 
 
-def _positions(origin: Origin, at: Sequence[int]) -> list[int]:
-    return [0 if place is None else at[place[0]] + place[1] for place in origin]
+def _positions(places: Sequence[Place], at: Sequence[int]) -> list[int]:
+    return [0 if place is None or place[1] is None else at[place[0]] + place[1] for place in places]
 
 
-def _seams(
-    view: View, roots: Sequence[Instruction], rank: int, at: Sequence[int] | None = None
-) -> Iterator[tuple[Instruction, Origin]]:
+def _seams(view: View, roots: Sequence[Instruction], at: Sequence[int] | None = None) -> list[Access]:
     """The concatenations and paddings under the roots; with `at`, those on which the element at that place depends."""
-    whole: Origin = tuple((d, 0) for d in range(rank))
-    stack = [(root, whole) for root in roots]
-    seen = set(stack)
-    while stack:
-        instruction, origin = stack.pop()
-        if instruction in view.leaves:
-            continue
-        if instruction.opcode in SEAMS:
-            yield instruction, origin
-        choice = None
-        if at is not None and instruction.opcode in SEAMS:
-            choice = _CHOICES[instruction.opcode](instruction, _positions(origin, at))
-        for n, (operand, place) in enumerate(_operands(instruction, origin)):
-            if (choice is None or n == choice) and (operand, place) not in seen:
-                seen.add((operand, place))
-                stack.append((operand, place))
 
+    def follow(access: Access) -> list[Access]:
+        i, found = access.value, operands_of(access)
+        if at is None or i.opcode not in SEAMS:
+            return found
+        choice = _CHOICES[i.opcode](i, _positions(access.places, at))
+        return found[choice : choice + 1]
 
-def _operands(instruction: Instruction, origin: Origin) -> list[tuple[Instruction, Origin]]:
-    """Operands, and where their elements are read; scalars are left out."""
-    op, first = instruction.opcode, instruction.operands[:1]
-    if op is Op.CONCATENATE:
-        axis, found, start = instruction.dimensions[0], [], 0
-        for operand in instruction.operands:
-            found.append((operand, tuple(_plus(p, -start) if d == axis else p for d, p in enumerate(origin))))
-            start += operand.shape.dims[axis]
-        return found
-    if op is Op.PAD:
-        return [(first[0], tuple(_plus(p, -q.low) for p, q in zip(origin, instruction.attributes["padding"])))]
-    if op is Op.SLICE:
-        bounds = instruction.attributes["slice"]
-        return [(first[0], tuple(_plus(p, s.start) if s.stride == 1 else None for p, s in zip(origin, bounds)))]
-    if op is Op.REVERSE:
-        return [(first[0], tuple(None if d in instruction.dimensions else p for d, p in enumerate(origin)))]
-    if op is Op.TRANSPOSE:
-        places = dict(zip(instruction.dimensions, origin, strict=True))
-        return [(first[0], tuple(places[d] for d in range(len(origin))))]
-    if op is Op.BROADCAST:
-        return [(first[0], tuple(origin[d] for d in instruction.dimensions))]
-    return [(operand, origin) for operand in instruction.operands if operand.shape.rank == len(origin)]
-
-
-def _plus(place: tuple[int, int] | None, distance: int) -> tuple[int, int] | None:
-    return None if place is None else (place[0], place[1] + distance)
+    found = values_of(view, roots, KNOWN, follow)
+    return [access for access in found if access.value.opcode in SEAMS and access.value not in view.leaves]
 
 
 Edges: TypeAlias = list[tuple[int, int]] | None
 """(Dimension of the results, position) where another operand begins; None if elements' operands are found elsewhere."""
 
 
-def _edges_of_concatenate(instruction: Instruction, origin: Origin) -> Edges:
-    place = origin[instruction.dimensions[0]]
-    if place is None:
+def _edges_of_concatenate(instruction: Instruction, places: Sequence[Place]) -> Edges:
+    place = places[instruction.dimensions[0]]
+    if place is None or place[1] is None:
         return None
-    sizes = [operand.shape.dims[instruction.dimensions[0]] for operand in instruction.operands]
-    return [(place[0], end - place[1]) for end in itertools.accumulate(sizes)]
+    return [(place[0], end - place[1]) for end in _ends(instruction)]
 
 
-def _edges_of_pad(instruction: Instruction, origin: Origin) -> Edges:
+def _edges_of_pad(instruction: Instruction, places: Sequence[Place]) -> Edges:
     found = []
-    for place, size, p in zip(origin, instruction.operands[0].shape.dims, instruction.attributes["padding"]):
+    for place, size, p in zip(places, instruction.operands[0].shape.dims, instruction.attributes["padding"]):
         if (p.low, p.high, p.interior) == (0, 0, 0):
             continue
-        if place is None or p.interior:
+        if place is None or place[1] is None or p.interior:
             return None
         found += [(place[0], p.low - place[1]), (place[0], p.low + size - place[1])]
     return found
 
 
 def _piece(instruction: Instruction, positions: Sequence[int]) -> int:
-    axis = instruction.dimensions[0]
-    ends = itertools.accumulate(operand.shape.dims[axis] for operand in instruction.operands)
-    return sum(end <= positions[axis] for end in ends)
+    return sum(end <= positions[instruction.dimensions[0]] for end in _ends(instruction))
+
+
+def _ends(concatenation: Instruction) -> Iterator[int]:
+    axis = concatenation.dimensions[0]
+    return itertools.accumulate(operand.shape.dims[axis] for operand in concatenation.operands)
 
 
 def _is_outside(instruction: Instruction, positions: Sequence[int]) -> int:
@@ -191,7 +156,7 @@ def _is_outside(instruction: Instruction, positions: Sequence[int]) -> int:
     return int(not all(0 <= i - p.low < n for i, n, p in zip(positions, sizes, padding) if p.low or p.high))
 
 
-_EDGES: dict[Op, Callable[[Instruction, Origin], Edges]] = {
+_EDGES: dict[Op, Callable[[Instruction, Sequence[Place]], Edges]] = {
     Op.CONCATENATE: _edges_of_concatenate,
     Op.PAD: _edges_of_pad,
 }
@@ -205,12 +170,12 @@ def followed(instruction: Instruction, at: Sequence[int]) -> tuple[Instruction, 
     """
     if instruction.opcode not in _FOLLOWED:
         return None
-    place: Origin = tuple((d, 0) for d in range(len(at)))
     choice = _CHOICES[instruction.opcode](instruction, at) if instruction.opcode in SEAMS else 0
     if instruction.opcode is Op.PAD and choice:
         return None
-    operand, origin = _operands(instruction, place)[choice]
-    return None if None in origin else (operand, _positions(origin, at))
+    operand = operands_of(at_root(instruction))[choice]
+    known = all(place is not None and place[1] is not None for place in operand.places)
+    return (operand.value, _positions(operand.places, at)) if known else None
 
 
 _FOLLOWED = frozenset({Op.CONCATENATE, Op.COPY, Op.PAD, Op.SLICE})
@@ -256,10 +221,8 @@ def over_regions(e: Elemental, results: Results, given: Regions, steps: Steps | 
         for d, place in numbered.items():
             condition = code.b.and_(condition, _is_within(code, place, parts[0][d]))
             code.limits.give(place, parts[0][d])
-        branch = code.branch(condition)
-        _over_rows(code, shape, parts, body, None, numbered)
-        branch.otherwise()
-        branch.join((), ())
+        with code.when(condition):
+            _over_rows(code, shape, parts, body, None, numbered)
     loop.close()
 
 
@@ -284,7 +247,7 @@ def _over_rows(
     loops: list[Loop | Once | Range] = []
     unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
     fast = shape.minor_to_major[0]
-    inside = () if steps is None else steps.dimensions
+    inside = numbered_by(steps)
 
     def open_loop(d: int, bounds: tuple[int, int]) -> Loop | Once | Range:
         if steps is None or d not in inside:

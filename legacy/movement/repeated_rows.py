@@ -8,19 +8,21 @@ import math
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import Code, IndexValue, Loop, Once, Unroll
+from ..core.builder import Code, IndexValue, Unroll
 from ..core.graph import walk
 from ..core.registers import memory_type
 from ..core.stack import alloca
 from ..core.view import View
+from ..loops.access import live_dimensions, values_of
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Fit, Task, at_least, at_most, form, needs
 from ..loops.leaf import Leaf
-from ..loops.memory import LINE, Pointer, is_splat, store
-from ..loops.ranges import Steps
+from ..loops.memory import Pointer, is_splat, store
+from ..loops.ranges import Steps, bounds, loops_over
 from ..numerics.elementwise import EMIT
 from ..numerics.narrow import NARROW
 from .padded_rows import in_whole_rows
@@ -28,8 +30,8 @@ from .padded_rows import in_whole_rows
 MINIMUM_BLOCK_BYTES = 1 << 10
 """Bytes of a block, at least: a loop over it is worth its beginning."""
 
-MAXIMUM_BLOCK_BYTES = 1 << 14
-"""And at most: it stays in the first cache."""
+MAXIMUM_BLOCK_BYTES = Processor().first_cache_bytes // 2
+"""And at most: it stays in the first cache of any processor."""
 
 MAXIMUM_MOVED_BYTES = 1 << 7
 """Bytes of a row that is only moved, or counted, at most: of longer ones LLVM's vectors are full. Others are made by
@@ -37,7 +39,7 @@ operations on each element; to count in narrow floats takes several, too.
 """
 
 MINIMUM_BYTES = 1 << 13
-"""Bytes of a result from which on the block pays."""
+"""Minimum bytes of a result for which the block pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class RepeatedRows:
         needs(alone, "the result is in memory, written in place, or an element of a tuple")
         at_least(shape.bytes, MINIMUM_BYTES, "bytes")
         needs(root.opcode in EMIT or root.opcode in _MOVES, f"{root.opcode.value} is the root")
-        order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+        order = live_dimensions(shape)[::-1]
         varies = _varying(view, root)
         needs(varies, "all elements are alike")
         needs(order[0] not in varies, "rows differ along the slowest dimension")
@@ -70,7 +72,8 @@ class RepeatedRows:
         computes = shape.dtype in NARROW or any(i.opcode in EMIT for i in walk([root], view.leaves))
         most = MAXIMUM_BLOCK_BYTES if computes else MAXIMUM_MOVED_BYTES
         at_most(size, most, "bytes of a row")
-        whole = LINE // math.gcd(size, LINE)
+        line = view.processor.line_bytes
+        whole = line // math.gcd(size, line)
         together = -(-max(1, MINIMUM_BLOCK_BYTES // size) // whole) * whole
         at_most(together * size, MAXIMUM_BLOCK_BYTES, "bytes of a block")
         needs(2 * together <= count, f"{count} rows, fewer than two blocks of {together}")
@@ -88,37 +91,26 @@ class RepeatedRows:
             _copy(code, block, code.subtract(again.index, period), block, again.index, part)
             again.close()
 
-        each = 0 if steps is None else self.count // steps.partition.extent
-        begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-        end: IndexValue = self.count if steps is None else code.multiply(steps.end, each)
+        begin, end = bounds(code, steps, self.count)
         stop = code.subtract(end, self.together - 1)
         rows = code.range(begin, stop, self.together, carried=[code.value(begin)], unroll=Unroll.NEVER)
-        lanes = LINE // dtype.component.bytes
-        line = code.loop(size, step=lanes)
-        place = code.add(code.multiply(rows.index, period), line.index)
-        _copy(code, block, line.index, leaf.pointer(e), place, ir.VectorType(part, lanes))
-        line.close()
+        lanes = code.view.processor.line_bytes // dtype.component.bytes
+        with code.loop(size, step=lanes) as line:
+            place = code.add(code.multiply(rows.index, period), line)
+            _copy(code, block, line, leaf.pointer(e), place, ir.VectorType(part, lanes))
         (rest,) = rows.close([code.value(code.add(rows.index, self.together))])
-        assert isinstance(rest, ir.Value)
         code.define(rest, code.scope, again=True)
 
         first = code.multiply(rest, period)
-        last = code.range(0, code.multiply(code.subtract(end, rest), period))
-        _copy(code, block, last.index, leaf.pointer(e), code.add(first, last.index), part)
-        last.close([])
+        with code.range(0, code.multiply(code.subtract(end, rest), period)) as last:
+            _copy(code, block, last, leaf.pointer(e), code.add(first, last), part)
 
     def _fill(self, e: Elemental, leaf: Leaf, block: Pointer) -> None:
         """Compute the elements of a period, whose other positions are 0, into the block."""
         code, shape = e.code, leaf.shape
-        positions: list[IndexValue] = [0] * shape.rank
-        loops: list[Loop | Once] = []
-        for d in self.dimensions:
-            loops.append(code.loop(shape.dims[d]))
-            positions[d] = loops[-1].index
-        value = leaf.value(e, Index.at(code, shape, positions))
-        store(code, block, shape.dtype, code.weighted_sum(positions, shape.strides), value)
-        for loop in reversed(loops):
-            loop.close()
+        with loops_over(code, None, shape.dims, self.dimensions) as positions:
+            value = leaf.value(e, Index.at(code, shape, positions))
+            store(code, block, shape.dtype, code.weighted_sum(positions, shape.strides), value)
 
 
 def _copy(code: Code, source: Pointer, here: IndexValue, target: Pointer, there: IndexValue, type_: ir.Type) -> None:
@@ -136,24 +128,16 @@ _MOVES = frozenset({Op.BROADCAST, Op.IOTA, Op.CONSTANT})
 def _varying(view: View, root: Instruction) -> set[int]:
     """The dimensions of an array along which its elements may differ."""
     found: set[int] = set()
-    start = (root, tuple(range(root.shape.rank)))
-    stack, seen = [start], {start}
-    while stack:
-        i, roles = stack.pop()
-        following: list[tuple[Instruction, tuple[int, ...]]] = []
-        if i.opcode is Op.BROADCAST and i not in view.leaves:
-            following = [(i.operands[0], tuple(roles[d] for d in i.dimensions))]
-        elif i.opcode in EMIT and i not in view.leaves and all(o.shape.dims in ((), i.shape.dims) for o in i.operands):
-            following = [(o, roles if o.shape.rank else ()) for o in i.operands]
-        elif i.opcode is Op.IOTA:
-            d = i.attributes["iota_dimension"]
-            found.update([roles[d]] if i.shape.dims[d] != 1 else [])
-        elif i.opcode is not Op.CONSTANT or not is_splat(i.literal):
-            found.update(role for d, role in enumerate(roles) if i.shape.dims[d] != 1)
-        new = [item for item in following if item not in seen]
-        seen.update(new)
-        stack += new
+    for access in values_of(view, [root], _FOLLOWED):
+        i, live = access.value, set(live_dimensions(access.value.shape))
+        if i.opcode is Op.IOTA:
+            live &= {i.attributes["iota_dimension"]}
+        if i in view.leaves or not (i.opcode in _FOLLOWED or (i.opcode is Op.CONSTANT and is_splat(i.literal))):
+            found.update(access.roles[d] for d in live)
     return found
+
+
+_FOLLOWED = EMIT.keys() | {Op.BROADCAST}
 
 
 @form(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -16,8 +17,8 @@ from ..loops.elemental import Elemental, ElementRule, Index, Reads, same_order
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import Leaf
 from ..loops.linear import is_bitcast_transpose, is_reshaping_broadcast
-from ..loops.loops import Modes, modes_of, nest, writes
 from ..loops.memory import constant_array, immediate, is_splat, load
+from ..loops.nest import Modes, modes_of, nest, writes
 from ..numerics.convert import bits_of, convert, from_bits
 from .concatenate import concatenate
 from .padded_rows import must_be_only
@@ -114,7 +115,7 @@ def _reshape_group(
         weights.append(weight)
         weight *= result[d]
     flat = code.weighted_sum([index.multi[d] for d in live_result], list(reversed(weights)))
-    parts = code.split(flat, [operand[d] for d in live], tuple(reversed(range(len(live)))))
+    parts = code.split(flat, [operand[d] for d in live])
     for d, part in zip(live, parts, strict=True):
         positions[d] = part
 
@@ -177,10 +178,7 @@ def pad(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     checks = [c for c in conditions if isinstance(c, ir.Value)]
     if not checks:
         return (yield operand, Index.at(code, operand.shape, positions))
-    condition = checks[0]
-    for more in checks[1:]:
-        condition = code.b.and_(condition, more)
-    branch = code.branch(condition)
+    branch = code.branch(functools.reduce(code.b.and_, checks))
     inside = yield operand, Index.at(code, operand.shape, positions)
     branch.otherwise()
     return branch.join(inside, outside)
@@ -218,10 +216,9 @@ def write_padded(e: Elemental, results: Results, short: Modes | None, steps: Non
     if short is not None:
         nest(e, leaf.shape, writes(e, results), None, short)
         return
-    outside = e.value(filler, e.scalar(filler.shape))
-    loop = code.loop(leaf.shape.size)
-    leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
-    loop.close()
+    outside = e.number(filler)
+    with code.loop(leaf.shape.size) as i:
+        leaf.write(e, Index.flat(code, leaf.shape, i), outside)
     starts, sizes = [], []
     for size, result, d in zip(
         operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True
@@ -298,7 +295,6 @@ def clamped_start(code: Code, start: Instruction, register: Register, limit: int
 
 def widened_start(code: Code, start: Instruction, register: Register) -> IndexValue:
     """A dynamic start index as an i64; larger u64 numbers become the largest i64."""
-    assert isinstance(register, ir.Value)
     scope, code.scope = code.scope, code.home([register])
     key = ("start", id(register))
     wide = code.scope.memo.get(key)
@@ -381,15 +377,11 @@ def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> R
     if source.opcode is Op.TUPLE:
         return (yield source.operands[number], index.within(source.operands[number].shape))
     values = yield source, index.within(source.shape.elements[number])
-    assert isinstance(values, tuple)
     return values[number]
 
 
 def map_(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    values = []
-    for operand in instruction.operands:
-        values.append((yield operand, index.within(operand.shape)))
-    return e.apply(instruction.called()[0], values)
+    return e.apply(instruction.called()[0], (yield from e.read(instruction.operands, index)))
 
 
 RULES: dict[Op, ElementRule] = {

@@ -26,17 +26,12 @@ def emit_update(e: Elemental, results: Results, copies: bool, steps: Steps | Non
         return
     begins = []
     for start, size, length in zip(starts, shape.dims, update.shape.dims, strict=True):
-        register = e.value(start, e.scalar(start.shape))
+        register = e.number(start)
         begins.append(clamped_start(code, start, register, size - length))
-    loops, positions = [], [0] * shape.rank
-    for d in reversed(shape.minor_to_major):
-        loops.append(code.loop(update.shape.dims[d]))
-        positions[d] = loops[-1].index
-    value = e.value(update, Index.at(code, update.shape, positions))
-    target = Index.at(code, shape, [code.add(b, p) for b, p in zip(begins, positions, strict=True)])
-    store(code, pointer, shape.dtype, target.offset(shape), value)
-    for loop in reversed(loops):
-        loop.close()
+    with loops_over(code, None, update.shape.dims, list(reversed(shape.minor_to_major))) as positions:
+        value = e.value(update, Index.at(code, update.shape, positions))
+        target = Index.at(code, shape, [code.add(b, p) for b, p in zip(begins, positions, strict=True)])
+        store(code, pointer, shape.dtype, target.offset(shape), value)
 
 
 def copy_operand(
@@ -49,8 +44,7 @@ def copy_operand(
             value = e.value(operand, Index.flat(code, operand.shape, place))
             store(code, pointer, shape.dtype, place, value)
         return
-    inside = () if steps is None else steps.dimensions
-    with loops_over(code, steps, inside, shape.dims, list(reversed(shape.minor_to_major))) as positions:
+    with loops_over(code, steps, shape.dims, list(reversed(shape.minor_to_major))) as positions:
         value = e.value(operand, Index.at(code, operand.shape, positions))
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
 

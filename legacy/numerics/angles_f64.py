@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Callable
 
 from llvmlite import ir
 
+from ..core.registers import V
 from ..core.tables import DOUBLE_TABLE, angle_row
 from .real import Real
 
-V: TypeAlias = ir.Value
-
 SIN = (
-    -0.16666666666666666,
-    0.008333333333333323,
-    -0.0001984126984125499,
-    2.7557319214148867e-06,
-    -2.5052104900539157e-08,
-    1.6058365192683126e-10,
-    -7.578625447476902e-13,
-)
+    -0.16666666666666666, 0.008333333333333323, -0.0001984126984125499, 2.7557319214148867e-06, -2.5052104900539157e-08,
+    1.6058365192683126e-10, -7.578625447476902e-13,
+)  # fmt: skip
 COS = (
-    0.041666666666666664,
-    -0.0013888888888888874,
-    2.4801587301571384e-05,
-    -2.7557319215326316e-07,
-    2.0876754354788197e-09,
-    -1.1470291952618328e-11,
-    4.7380487814020724e-14,
-)
+    0.041666666666666664, -0.0013888888888888874, 2.4801587301571384e-05, -2.7557319215326316e-07,
+    2.0876754354788197e-09, -1.1470291952618328e-11, 4.7380487814020724e-14,
+)  # fmt: skip
 HALF_PI_PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
 HUGE = 2.0**45
 """From this |x| on, x · 2/π is too inexact to determine the quadrant, so a table is used."""
@@ -121,18 +110,23 @@ def by_quadrant(r: Real, sine: V, cosine: V, quadrant: V) -> tuple[V, V]:
     return (r.from_bits(b.xor(r.to_bits(s), sign_sin)), r.from_bits(b.xor(r.to_bits(c), sign_cos)))
 
 
-def sin(r: Real, x: V) -> V:
-    return _finite_angle(r, x, r.select(r.eq(x, 0.0), x, _sine_cosine(r, x)[0]))
+def functions_of(sine_cosine: Callable[[Real, V], tuple[V, V]]) -> tuple[Callable[[Real, V], V], ...]:
+    """sin, cos and tan by what computes sine and cosine of finite angles."""
+
+    def sin(r: Real, x: V) -> V:
+        return finite(r, x, r.select(r.eq(x, 0.0), x, sine_cosine(r, x)[0]))
+
+    def cos(r: Real, x: V) -> V:
+        return finite(r, x, sine_cosine(r, x)[1])
+
+    def tan(r: Real, x: V) -> V:
+        sine, cosine = sine_cosine(r, x)
+        return finite(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
+
+    def finite(r: Real, x: V, result: V) -> V:
+        return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
+
+    return sin, cos, tan
 
 
-def cos(r: Real, x: V) -> V:
-    return _finite_angle(r, x, _sine_cosine(r, x)[1])
-
-
-def tan(r: Real, x: V) -> V:
-    sine, cosine = _sine_cosine(r, x)
-    return _finite_angle(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
-
-
-def _finite_angle(r: Real, x: V, result: V) -> V:
-    return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
+sin, cos, tan = functions_of(_sine_cosine)

@@ -5,15 +5,11 @@ Elementary Functions" (1987); atan2 follows XLA's expansion.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
-from llvmlite import ir
-
+from ..core.registers import V
 from . import math_f64
 from .complex_math import Pair, add, any_nan, choose, divide, in_double, precise, principal_root
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 
 @in_double

@@ -10,13 +10,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TypeAlias
 
-from llvmlite import ir
-
-from ..core.registers import Register
+from ..core.registers import Register, V
 from . import angles_f64, math_f32, math_f64
 from .real import Real
 
-V: TypeAlias = ir.Value
 Pair: TypeAlias = tuple[V, V]
 
 
@@ -51,7 +48,6 @@ def precise(r: Real, name: str, *arguments: V) -> V:
 
 def pair(value: Register) -> Pair:
     """The registers (re, im) of a complex value."""
-    assert isinstance(value, tuple)
     re, im = value
     return re, im
 

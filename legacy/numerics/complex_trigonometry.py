@@ -5,15 +5,11 @@ cosh, which XLA lacks, have C's.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
-from llvmlite import ir
-
+from ..core.registers import V
 from . import math_f64
 from .complex_math import Pair, choose, in_double, lib, precise
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 
 def _half_exponentials(r: Real, b: V) -> Pair:

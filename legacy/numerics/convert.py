@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from llvmlite import ir
 
 from ...codegen.field.element import active
@@ -12,11 +10,9 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ..core.builder import Code
-from ..core.registers import DOUBLE, FLOAT, HALF, I8, I16, I32, Register, memory_type, real_constant, register_type
+from ..core.registers import DOUBLE, FLOAT, HALF, I8, I16, I32, Register, V, memory_type, real_constant, register_type
 from .narrow import FORMATS, NARROW, decode, encode, half_of_half, least_powers, power_as_double, to_single_odd
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 
 def wrap_integer(code: Code, dtype: DType, value: V) -> V:
@@ -34,10 +30,8 @@ def convert(code: Code, source: DType, target: DType, value: Register) -> Regist
     if source is target:
         return value
     if source.is_complex:
-        assert isinstance(value, tuple)
         parts = tuple(convert(code, source.component, target.component, part) for part in value)
         return parts if target.is_complex else parts[0]
-    assert isinstance(value, ir.Value)
     if target.is_complex:
         part = target.component
         return convert(code, source, part, value), real_constant(register_type(part), 0.0)
@@ -131,7 +125,6 @@ def bits_of(code: Code, dtype: DType, value: Register) -> V:
     """
     b = code.b
     if dtype is DType.C64:
-        assert isinstance(value, tuple)
         wide = ir.IntType(64)
         low, high = (b.zext(b.bitcast(part, ir.IntType(32)), wide) for part in value)
         return b.or_(low, b.shl(high, wide(32)))
@@ -163,7 +156,6 @@ def emit_reduce_precision(code: Code, instruction: Instruction, value: Register)
     As in XLA, floats of a byte or less are converted to f16 first, f8e8m0fnu to f32.
     """
     dtype = instruction.shape.dtype
-    assert isinstance(value, ir.Value)
     if dtype in FORMATS:
         half = code.b.fptrunc(decode(code, dtype, value), HALF)
         return encode(code, dtype, code.b.fpext(_reduce_precision(code, instruction, DType.F16, half), FLOAT))
@@ -185,7 +177,6 @@ def _reduce_precision(code: Code, instruction: Instruction, dtype: DType, value:
     magnitude = b.and_(original, original.type((1 << (dtype.bits - 1)) - 1))
     quiet = b.or_(original, original.type(1 << (own.mantissa - 1)))
     result = from_bits(code, dtype, b.select(b.icmp_unsigned(">", magnitude, original.type(infinity)), quiet, bits))
-    assert isinstance(result, ir.Value)
     return result
 
 

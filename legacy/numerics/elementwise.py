@@ -11,7 +11,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..core.builder import Code
-from ..core.registers import Register, flatten, real_constant, unflatten
+from ..core.registers import Register, V, chosen, real_constant
 from . import complex_inverse as ci
 from . import complex_math as cm
 from . import complex_trigonometry as ct
@@ -22,7 +22,6 @@ from .narrow import FORMATS, decode
 from .real import Real
 from .typed import Typed, real_of
 
-V: TypeAlias = ir.Value
 Emit: TypeAlias = Callable[..., Register]
 """(code, instruction, *operand registers) → result register."""
 
@@ -57,7 +56,6 @@ def emit_compare(code: Code, instruction: Instruction, a: Register, b: Register)
     direction = COMPARISONS[instruction.attributes["direction"]]
     if dtype.is_complex:
         return cm.compare(real_of(code, dtype), direction, cm.pair(a), cm.pair(b))
-    assert isinstance(a, ir.Value) and isinstance(b, ir.Value)
     if dtype.is_float:
         if instruction.attributes.get("type") == "TOTALORDER":
             keys = [_total_order(code, dtype, value) for value in (a, b)]
@@ -87,8 +85,7 @@ def _total_order(code: Code, dtype: DType, value: V) -> V:
 
 
 def emit_select(code: Code, instruction: Instruction, condition: Register, a: Register, b: Register) -> Register:
-    chosen = [code.b.select(condition, x, y) for x, y in zip(flatten(a), flatten(b), strict=True)]
-    return unflatten(a, chosen)
+    return chosen(code.b, condition, a, b)
 
 
 def emit_identity(code: Code, instruction: Instruction, value: Register) -> Register:
@@ -109,17 +106,11 @@ def emit_complex(code: Code, instruction: Instruction, real: Register, imag: Reg
     return real, imag
 
 
-def _pred_minimum(code: Code, a: V, b: V) -> V:
-    return code.b.and_(a, b)
-
-
 def _pred_clamp(code: Code, low: V, x: V, high: V) -> V:
     return code.b.and_(code.b.or_(x, low), high)
 
 
-def _pred_maximum(code: Code, a: V, b: V) -> V:
-    return code.b.or_(a, b)
-
+AND, OR = instruction_of("and_"), instruction_of("or_")
 
 EMIT: dict[Op, Emit] = {
     Op.ABS: Typed(integer=integer.absolute, real=Real.abs, complex=cm.absolute),
@@ -157,17 +148,17 @@ EMIT: dict[Op, Emit] = {
     Op.TANH: Typed(real=library("tanh"), complex=ct.tanh),
     Op.CONVERT: emit_convert,
     Op.REDUCE_PRECISION: emit_reduce_precision,
-    Op.ADD: Typed(pred=_pred_maximum, integer=instruction_of("add"), real=Real.add, complex=cm.add),
-    Op.AND: Typed(pred=instruction_of("and_"), integer=instruction_of("and_")),
+    Op.ADD: Typed(pred=OR, integer=instruction_of("add"), real=Real.add, complex=cm.add),
+    Op.AND: Typed(pred=AND, integer=AND),
     Op.ATAN2: Typed(real=library("atan2"), complex=ci.atan2),
     Op.COMPARE: emit_compare,
     Op.COMPLEX: emit_complex,
     Op.DIVIDE: Typed(integer=integer.divide, real=Real.div, complex=cm.divide),
-    Op.MAXIMUM: Typed(pred=_pred_maximum, integer=integer.maximum, real=intrinsic("maximum"), complex=cm.maximum),
-    Op.MINIMUM: Typed(pred=_pred_minimum, integer=integer.minimum, real=intrinsic("minimum"), complex=cm.minimum),
+    Op.MAXIMUM: Typed(pred=OR, integer=integer.maximum, real=intrinsic("maximum"), complex=cm.maximum),
+    Op.MINIMUM: Typed(pred=AND, integer=integer.minimum, real=intrinsic("minimum"), complex=cm.minimum),
     Op.MULHI: Typed(integer=integer.multiply_high),
-    Op.MULTIPLY: Typed(pred=_pred_minimum, integer=instruction_of("mul"), real=Real.mul, complex=cm.multiply),
-    Op.OR: Typed(pred=instruction_of("or_"), integer=instruction_of("or_")),
+    Op.MULTIPLY: Typed(pred=AND, integer=instruction_of("mul"), real=Real.mul, complex=cm.multiply),
+    Op.OR: Typed(pred=OR, integer=OR),
     Op.POWER: Typed(integer=integer.power, real=library("power"), complex=cm.power),
     Op.REMAINDER: Typed(integer=integer.remainder, real=lambda r, a, b: r.code.b.frem(a, b)),
     Op.SHIFT_LEFT: Typed(integer=integer.shift_left),

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
-
-from llvmlite import ir
 
 from ...codegen.field.element import active
 from ...codegen.field.names import function_name
+from ..core.registers import V
 from . import math_f32, math_f64
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 
 def library(name: str) -> Callable[..., V]:

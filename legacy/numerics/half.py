@@ -4,16 +4,9 @@ where the neighbours of one in f32 are conversions, LLVM computes it in f16: by 
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from llvmlite import ir
-
 from ...hlo.opcodes import Op
 from ..core.builder import Code
-
-V: TypeAlias = ir.Value
-I16 = ir.IntType(16)
-HALF = ir.HalfType()
+from ..core.registers import HALF, I16, V
 
 INFINITY = 0x7C00
 LARGEST, SMALLEST = 0x7FFF, -0x8000

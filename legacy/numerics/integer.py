@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from llvmlite import ir
 
 from ...codegen.field.element import active
 from ...hlo.dtypes import DType
 from ..core.builder import Code
-from ..core.registers import BOOL, DOUBLE
+from ..core.registers import BOOL, DOUBLE, V
 from . import integer_constants
-
-V: TypeAlias = ir.Value
 
 
 def negate(code: Code, dtype: DType, x: V) -> V:
@@ -116,10 +112,16 @@ LESS = 1 - 2.0**-50
 """A reciprocal times this is below the exact one, by more than its own rounding errors and those of its products."""
 
 
+MINIMUM_LANES_OF_ESTIMATES = 8
+"""Lanes of a vector whose quotients are estimated together: fewer are divided sooner one by one."""
+
+
 def _estimates(code: Code, dtype: DType, y: V) -> bool:
-    """Whether a processor divides vectors of 64-bit integers sooner by estimates: AVX-512 converts them to floats."""
+    """Whether a processor divides vectors of 64-bit integers sooner by estimates, for which it converts them to f64."""
     plain = code.view.by_element or active() is not None or isinstance(y, ir.Constant)
-    return dtype.bits == 64 and code.view.vector_bits == 512 and not plain
+    view = code.view
+    wide = view.processor.long_conversions and view.lanes(64) >= MINIMUM_LANES_OF_ESTIMATES
+    return dtype.bits == 64 and wide and not plain
 
 
 def _takes_products(code: Code, dtype: DType, x: V, y: V) -> bool:

@@ -4,14 +4,11 @@ bits to 64, and LLVM makes of such a quotient one product of 128 bits for each e
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from llvmlite import ir
 
 from ..core.builder import Code
-from ..core.registers import I64
+from ..core.registers import I64, V
 
-V: TypeAlias = ir.Value
 BITS = 64
 HALF = (1 << 32) - 1
 

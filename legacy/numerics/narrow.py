@@ -5,7 +5,6 @@ an LLVM type.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -13,10 +12,8 @@ from ...codegen.field.element import plain
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Code
-from ..core.registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64, splat
+from ..core.registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64, V, splat
 from .real import Real
-
-V: TypeAlias = ir.Value
 
 
 @dataclass(frozen=True, slots=True)

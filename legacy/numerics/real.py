@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
-
-from llvmlite import ir
 
 from ..core.builder import Code
-from ..core.registers import BOOL, DOUBLE, FLOAT, I32, I64, real_constant
-
-V: TypeAlias = ir.Value
+from ..core.registers import BOOL, DOUBLE, FLOAT, I32, I64, V, real_constant
 
 
 class Real:

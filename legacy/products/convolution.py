@@ -18,11 +18,12 @@ from ..numerics.convert import convert
 from ..reductions.columns import BLOCK
 from ..reductions.long_sums import TERMS, Level, PartialSums, added, levels_of
 from ..reductions.windows import OUT, SPATIAL, Convolution
-from . import convolution_channels, convolution_columns, convolution_depth, convolution_held
+from . import convolution_blocks, convolution_channels, convolution_columns, convolution_depth
+from .convolution_blocks import blocks_held
 from .convolution_channels import Channels, blocks_of_channels
 from .convolution_columns import Blocks, Columns, blocks_on_stack, column_role, is_zero
 from .convolution_depth import Deep, blocks_deep, must_be_deep
-from .convolution_held import Held, blocks_held
+from .convolution_held import Held
 from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 
 
@@ -73,7 +74,11 @@ def _emit(kind: type[Columns]) -> Callable[[Elemental, Results, Blocks, Steps | 
 
 
 def _fit(task: Task, blocks: Blocks, in_steps: bool = True, shares: bool = False) -> Fit:
-    """Steps must not number what is across the columns."""
+    """Steps must not number what is across the columns.
+
+    shares: as of Fit. Calls of `deep` and `channels` may be short, so that the loops around them count: these kernels
+    have all passes, on both stacks, until fewer are measured.
+    """
     inside = _inside(task)
     apart = len(inside) == len(task.numbered) and blocks.across not in inside
     return Fit(blocks, apart and in_steps, task.results.products, shares)
@@ -123,7 +128,7 @@ def channels(task: Task) -> Fit:
 @form(
     "convolution/held",
     _emit(Held),
-    convolution_held,
+    convolution_blocks,
     MINIMUM_VECTOR_BYTES="bytes of a vector",
     MAXIMUM_PANEL_BYTES="bytes of a copied block",
 )

@@ -24,25 +24,26 @@ from ..loops.form import at_least, needs
 from ..loops.ranges import Steps, column_blocks
 from ..reductions.columns import BLOCK
 from ..reductions.windows import GROUP, SPATIAL, Convolution
+from .convolution_blocks import FACTORS, inside_of, parts_of_tiles
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
-from .convolution_held import FACTORS, Held, Weights, inside_of, parts_of_tiles
-from .convolution_micro import Dimension, Vectors
+from .convolution_held import Held, Weights
+from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import COLUMN_TERMS, accumulator_dtype
 
 SHORT, LONG = 3, 8
-"""Taps of a window up to which its weights stay in registers, beside the sums of tiles of (positions, vectors)."""
+"""Taps of a window up to which its weights stay in registers, besides the sums of tiles of (positions, vectors)."""
 
 TILES = {SHORT: (4, 2), LONG: (6, 1)}
 """Most taps → positions and vectors of channels of a tile, whose positions share what they read."""
 
 TILE = (4, 2)
-"""Those of others. So many sums keep two units busy for the four cycles of an addition."""
+"""Those of others. This many sums keep two units busy for the four cycles of an addition."""
 
 ALONE = 4
 """The most vectors of channels at a place alone."""
 
 MINIMUM_TILE_PRODUCTS = 200
-"""Multiply-adds of vectors in a block's whole tile from which on a call, some 30 cycles, pays off."""
+"""Minimum multiply-adds of vectors in a block's whole tile for which a call, some 30 cycles, pays off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +88,9 @@ class ChannelMicro:
         return declared(module, self.name, [POINTER] * 3 + [I64] * (3 + 3 * self.loops), (True, True, False))
 
     def define(self, module: ir.Module) -> None:
-        function = self.declare(module)
-        code = Code(module, function)
-        if self.positions > 1:
-            many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
-            _Body(self, code, self.positions, self.weights.width).emit()
-            many.otherwise()
-            _Body(self, code, 1, self.alone).emit()
-            many.join((), ())
-        else:
-            _Body(self, code, 1, self.alone).emit()
-        code.b.ret_void()
+        code = Code(module, self.declare(module))
+        several, one = _Body(self, code, self.positions, self.weights.width), _Body(self, code, 1, self.alone)
+        define_places(code, *((several.emit, one.emit) if self.positions > 1 else (one.emit, None)))
 
 
 class _Body:
@@ -111,27 +104,14 @@ class _Body:
     def emit(self) -> None:
         code, (target, _, channels) = self.code, self.given[2:5]
         element, lanes = memory_type(self.weights.dtype), self.weights.lanes
-        block = code.range(0, channels, self.width, unroll=Unroll.NEVER)
-        first = code.value(block.index)
-        zeros = [ir.Constant(self.weights.type, None)] * (self.positions * self.width // lanes)
-        for n, total in enumerate(self._sums(0, first, first, zeros)):
-            b, (p, channel) = code.b, divmod(n * lanes, self.width)
-            place = b.add(b.add(first, b.mul(channels, I64(p))), I64(channel))
-            b.store(total, b.gep(target, [place], source_etype=element), align=self.weights.dtype.bytes)
-        block.close()
-
-    def _sums(self, level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
-        """`before` plus the products in the loops from `level` on. place, row: of the first factors."""
-        code = self.code
-        if level == self.loops:
-            return self._products(place, row, before)
-        if level == self.loops - 1 and self.taps:
-            return self._sliding(place, row, before)
-        count, step, row_step = self.given[6 + 3 * level : 9 + 3 * level]
-        loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
-        index, b = code.value(loop.index), code.b
-        along, below = b.add(place, b.mul(index, step)), b.add(row, b.mul(index, row_step))
-        return [v for v in loop.close(self._sums(level + 1, along, below, loop.carried)) if isinstance(v, ir.Value)]
+        with code.range(0, channels, self.width, unroll=Unroll.NEVER) as block:
+            first = code.value(block)
+            zeros = [ir.Constant(self.weights.type, None)] * (self.positions * self.width // lanes)
+            numbers, inner = (self.given[6:-3], self._sliding) if self.taps else (self.given[6:], self._products)
+            for n, total in enumerate(nested(code, numbers, inner, zeros, first, first)):
+                b, (p, channel) = code.b, divmod(n * lanes, self.width)
+                place = b.add(b.add(first, b.mul(channels, I64(p))), I64(channel))
+                b.store(total, b.gep(target, [place], source_etype=element), align=self.weights.dtype.bytes)
 
     def _products(self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         b, found, weights = self.code.b, list(before), self._weights(row)
@@ -218,20 +198,12 @@ class Channels(Held):
         self.micro: ChannelMicro = self.blocks.form
 
     def _blocks(self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]):
-        return column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+        return column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         code, c, place, (source, operand) = self.code, self.c, list(self.place), self.instruction.operands[:2]
         place[self.column] = start
-        left, right = source.shape.strides, operand.shape.strides
-        dimensions = []
-        for n, axis in enumerate(c.axes):
-            first, end, step = self.reach(part, n)
-            count = code.divide(code.add(code.maximum(code.subtract(end, first), 0), step - 1), step)
-            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
-            row = right[c.dims.kernel_spatial[n]] * step
-            dimensions.append(Dimension(count, along, -row if axis.reverse else row))
-            taps = [*taps, first]
+        dimensions, taps = self.dimensions(part, taps, source.shape.strides, operand.shape.strides)
         input_at, row_at = c.operands(code, place, taps, 0)
         offset = code.value(Index.at(code, source.shape, input_at).offset(source.shape))
         pointers = [

@@ -19,8 +19,7 @@ from ..core.view import View
 from ..loops.elemental import Elemental, Index
 from ..loops.form import Results, Unfit, needs
 from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.ranges import Steps, column_blocks
+from ..loops.ranges import Steps, column_blocks, parts
 from ..numerics.convert import convert
 from ..reductions.columns import BLOCK, row_passes
 from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
@@ -37,7 +36,7 @@ ROWS = 4
 """Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
 
 MINIMUM_MULTIPLICATIONS = 1 << 14
-"""Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
+"""Minimum multiplications for which ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
 
 MAXIMUM_DISTANCE = 4
 """Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
@@ -86,7 +85,7 @@ def across_role(instruction: Instruction, column: int) -> int | None:
 @dataclass(frozen=True, slots=True)
 class Part:
     """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead. rest:
-    these, too, one at a time, in the same loop. apart: of which a tile has every so many only.
+    these, too, one at a time, in the same loop. apart: the distance of the positions of a tile.
     """
 
     start: int
@@ -189,7 +188,7 @@ class Columns:
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
     ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
         """Loops over places and blocks of columns: (place, the first column, the number of columns)."""
-        yield from column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+        yield from column_blocks(self.code, steps, self.c.sizes, order, self.column, BLOCK, inside=inside)
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         code = self.code
@@ -234,13 +233,12 @@ class Columns:
     def _row(self, place: list[IndexValue], row: IndexValue, start: IndexValue, width: int) -> None:
         """`finish` for the columns of one position, whose sums begin at `row`."""
         code, shape = self.code, self.instruction.shape
-        column = code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known))
-        place[self.column] = code.add(start, column.index)
-        index = Index.at(code, shape, self.c.result(code, place))
-        (total,) = self.sums.read(code.add(row, column.index))
-        self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
-        write_all(self.e, self.results.leaves, index)
-        column.close()
+        with code.loop(width - self.known, start=self.known, unroll=over_columns(width - self.known)) as column:
+            place[self.column] = code.add(start, column)
+            index = Index.at(code, shape, self.c.result(code, place))
+            (total,) = self.sums.read(code.add(row, column))
+            self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
+            write_all(self.e, self.results.leaves, index)
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
         """Emit loops over the window, one per dimension, and inside them over the features of the group."""

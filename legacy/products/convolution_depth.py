@@ -15,19 +15,19 @@ from ...hlo.records import dataclass, replace
 from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import I32, I64, POINTER, memory_type, splat
+from ..core.registers import I32, I64, POINTER, flatten, memory_type, shuffled, splat
 from ..core.view import View
 from ..loops.form import at_least, needs
-from ..loops.ranges import Steps, block_of, blocks, loops_over
+from ..loops.ranges import Steps, block_of, blocks, loops_over, pieces
 from ..reductions.windows import OUT, Convolution
+from .convolution_blocks import FACTORS, TERMS, first_held, inside_of, levels_held, parts_of_tiles
 from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role, is_zero
-from .convolution_held import FACTORS, TERMS, Held, Weights, first_held, inside_of, levels_held, parts_of_tiles
-from .convolution_micro import Dimension, Vectors
+from .convolution_held import Held, Weights
+from .convolution_micro import Dimension, Vectors, define_places, nested
 from .dot import accumulator_dtype
-from .dot_problem import registers
 
 MINIMUM_NEIGHBOURS = 8
-"""Neighbours in both operands from which on vectors of them pay off."""
+"""Minimum neighbours in both operands for which vectors of them pay off."""
 
 MAXIMUM_FEATURES = 7
 """Output features of a tile."""
@@ -51,8 +51,7 @@ def must_be_deep(view: View, instruction: Instruction) -> None:
     near = left[c.dims.input_feature] == right[c.dims.kernel_input_feature] == 1 and c.ins > 1
     count = neighbours(instruction) if near else 1
     at_least(count, MINIMUM_NEIGHBOURS, "neighbours in both operands")
-    # Only registers of 512 bits have masks for elements of 16.
-    whole = view.vector_bits >= 512 or c.ins % lanes_of(view, c, dtype) == 0
+    whole = view.processor.masks or c.ins % lanes_of(view, c, dtype) == 0
     needs(whole or all(o.shape.dtype is dtype for o in operands), f"{c.ins} narrow features are no whole vectors")
 
 
@@ -78,7 +77,7 @@ def lanes_of(view: View, c: Convolution, dtype: DType) -> int:
 
 def features_of_tile(view: View, outs: int) -> int:
     """Output features of a tile: all, or the number that divides them best."""
-    most = MAXIMUM_FEATURES if registers(view.vector_bits) > 16 else 4
+    most = MAXIMUM_FEATURES if view.processor.vector_registers > 16 else 4
     return min(range(min(most, outs), most // 2 if outs > most else 0, -1), key=lambda n: (-outs % n, -n))
 
 
@@ -101,7 +100,7 @@ def blocks_deep(view: View, instruction: Instruction, partition: Partition | Non
     each = -(-c.ins // (pieces * lanes)) * lanes if pieces > 1 else c.ins
     place = start, end, apart = inside_of(c, across)
     inside = (end - start) // apart
-    room = (registers(view.vector_bits) - features - 1) // features
+    room = (view.processor.vector_registers - features - 1) // features
     positions = max(1, min(room, SUMS // features, inside))
     step = min(range(positions, positions // 2, -1), key=lambda n: inside % n)
     parts, levels = tuple(parts_of_tiles(c, across, place, step, True)), levels_held(c, held, each)
@@ -128,21 +127,15 @@ class Deep(Held):
             assert width is not None
             for outer, first, block in blocks(code, steps, [sizes[role] for role in inside], width):
                 self._read(block)
-                with loops_over(code, None, [], sizes, [r for r in order if r not in inside], Unroll.NEVER) as places:
+                with loops_over(code, None, sizes, [r for r in order if r not in inside], Unroll.NEVER) as places:
                     for role, place in zip(inside, outer, strict=False):
                         places[role] = place
                     yield places, first, block
             return
-        whole = outs - outs % self.features
-        for start, end in ((0, whole), (whole, outs)):
-            if start == end:
-                continue
-            block = min(self.features, end - start)
-            loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+        for first, block in pieces(code, outs, self.features):
             self._read(block)
-            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
-                yield places, loop.index, block
-            loop.close()
+            with loops_over(code, steps, sizes, order, Unroll.NEVER, inside) as places:
+                yield places, first, block
 
     def _read(self, block: int) -> None:
         self.weights = Weights(self.code, self.instruction.operands[1], self.dtype, block)
@@ -203,17 +196,8 @@ class DepthMicro:
         return declared(module, self.name, [POINTER] * 3 + [I64] * numbers, (True, True, False))
 
     def define(self, module: ir.Module) -> None:
-        function = self.declare(module)
-        code = Code(module, function)
-        if self.rest:
-            many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
-            _Body(self, code, self.positions).emit()
-            many.otherwise()
-            _Body(self, code, 1).emit()
-            many.join((), ())
-        else:
-            _Body(self, code, self.positions).emit()
-        code.b.ret_void()
+        code = Code(module, self.declare(module))
+        define_places(code, _Body(self, code, self.positions).emit, _Body(self, code, 1).emit if self.rest else None)
 
 
 class _Body:
@@ -230,23 +214,13 @@ class _Body:
     def emit(self) -> None:
         code, micro = self.code, self.micro
         dtype, zero = micro.weights.dtype, ir.Constant(micro.weights.type, None)
-        for n, vector in enumerate(self._sums(0, I64(0), I64(0), [zero] * (len(self.places) * len(self.rows)))):
+        sums = nested(code, self.numbers[:-1], self._neighbours, [zero] * (len(self.places) * len(self.rows)))
+        for n, vector in enumerate(sums):
             place = code.b.gep(self.target, [I64(n)], source_etype=memory_type(dtype))
             total = self._added_up(vector)
             if micro.adds:
                 total = code.b.fadd(code.b.load(place, typ=memory_type(dtype), align=dtype.bytes), total)
             code.b.store(total, place, align=dtype.bytes)
-
-    def _sums(self, level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
-        """`before` plus the products in the loops from `level` on. place, row: of the first factors."""
-        code = self.code
-        if level == self.micro.loops - 1:
-            return self._neighbours(place, row, before)
-        count, step, below = self.numbers[3 * level : 3 * level + 3]
-        loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
-        index, b = code.value(loop.index), code.b
-        after = self._sums(level + 1, b.add(place, b.mul(index, step)), b.add(row, b.mul(index, below)), loop.carried)
-        return [value for value in loop.close(after) if isinstance(value, ir.Value)]
 
     def _neighbours(self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         code, width, count = self.code, self.micro.weights.width, self.numbers[-1]
@@ -254,8 +228,7 @@ class _Body:
         whole = code.b.sub(count, rest) if self.micro.masked else count
         loop = code.range(0, whole, width, carried=before, unroll=Unroll.NEVER)
         index, b = code.value(loop.index), code.b
-        after = self._products(b.add(place, index), b.add(row, index), loop.carried, None)
-        sums = [value for value in loop.close(after) if isinstance(value, ir.Value)]
+        sums = [*loop.close(self._products(b.add(place, index), b.add(row, index), loop.carried, None))]
         if not self.micro.masked:
             return sums
         some = code.branch(code.b.icmp_unsigned("!=", rest, I64(0)))
@@ -263,9 +236,7 @@ class _Body:
         mask = code.b.icmp_unsigned("<", numbers, splat(code.b, code.b.trunc(rest, I32), width))
         more = self._products(code.b.add(place, whole), code.b.add(row, whole), sums, mask)
         some.otherwise()
-        joined = some.join(tuple(more), tuple(sums))
-        assert isinstance(joined, tuple)
-        return [value for value in joined if isinstance(value, ir.Value)]
+        return flatten(some.join(tuple(more), tuple(sums)))
 
     def _products(
         self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value], mask: ir.Value | None
@@ -295,10 +266,5 @@ class _Body:
         b, width = self.code.b, self.micro.weights.width
         while width > 1:
             width //= 2
-            even, odd = (ir.Constant(ir.VectorType(I32, width), range_) for range_ in _pairs(width))
-            vector = b.fadd(b.shuffle_vector(vector, vector, even), b.shuffle_vector(vector, vector, odd))
+            vector = b.fadd(*(shuffled(b, vector, range(first, 2 * width, 2), vector) for first in (0, 1)))
         return b.extract_element(vector, I32(0))
-
-
-def _pairs(width: int) -> tuple[list[int], list[int]]:
-    return list(range(0, 2 * width, 2)), list(range(1, 2 * width, 2))

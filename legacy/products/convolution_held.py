@@ -8,7 +8,6 @@ unrolled, and LLVM has nothing to vectorise: that is most of the time to compile
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
@@ -19,219 +18,19 @@ from ...hlo.records import dataclass, replace
 from ..core.builder import Code, IndexValue, Loop, Once, Range, Unroll
 from ..core.registers import I64, memory_type
 from ..core.stack import alloca
-from ..core.view import View
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Results, needs
 from ..loops.lanewise import Lanewise
 from ..loops.memory import Pointer, address
 from ..loops.ranges import Steps, loops_over
 from ..numerics.convert import convert
-from ..reductions.long_sums import OUTSIDE, UNBOUNDED, Level, levels_of
-from ..reductions.windows import OUT, SPATIAL, Convolution
-from .convolution_columns import MINIMUM_MULTIPLICATIONS, Blocks, Columns, Part, across_role
+from ..reductions.windows import SPATIAL
+from .convolution_blocks import (
+    Holding,
+    blocks_of,
+    is_short,
+)
+from .convolution_columns import Columns, Part
 from .convolution_micro import Dimension, Micro, Vectors
-from .dot import accumulator_dtype
-from .dot_problem import registers
-
-TERMS = 320
-"""Products that are added to a register before it is added to a partial sum in memory, as in tiled products."""
-
-MOST = 8
-"""Positions of a tile: so many sums of one vector each keep two units busy for the four cycles of an addition."""
-
-MOST_ALONE = 12
-"""The same for one vector each, where a function computes them: fewer calls, and fewer reads of weights."""
-
-TILE_COST, ALONE_COST = 0.5, 2.5
-"""What a tile costs beside its positions, and a position that is computed alone, in positions of a tile."""
-
-MINIMUM_VECTOR_BYTES = 16
-"""Bytes of the shortest vector."""
-
-CACHED = 1 << 18
-"""Bytes of weights that stay in the second cache wherever they lie."""
-
-MAXIMUM_PANEL_BYTES = 3 << 18
-"""Bytes of a copied block of features at most: it should stay in that cache, and lies on the stack of a thread."""
-
-COPIED_POSITIONS = 32
-"""Positions from which on copying weights, which costs two memory accesses for each, does not count."""
-
-CALLED = 1000
-"""Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
-
-CALLED_ALONE = 400
-"""The same where a position has one vector: what a call costs is gained at the border, where each position has two sums
-of which neither waits for the other.
-"""
-
-FACTORS = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16})
-"""Dtypes of weights that are read as vectors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """lanes: of a vector; width: features of a whole tile."""
-
-    lanes: int
-    width: int
-
-    @property
-    def vectors(self) -> int:
-        return -(-self.width // self.lanes)
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """held: the first spatial dimension whose loop is inside the sums'; each: input features that are added up there.
-    copied: whether blocks of features are. behind: what follows, if that is a few plain operations on vectors.
-    """
-
-    grid: Grid
-    held: int
-    each: int
-    copied: bool
-    behind: Lanewise | None
-
-
-def blocks_held(view: View, results: Results, column: int) -> Blocks:
-    """Raises Unfit."""
-    (instruction,) = results.products
-    c, grid, across = Convolution.of(instruction), grid_of(view, instruction, column), across_role(instruction, column)
-    held = first_held(c, UNBOUNDED if view.strict else TERMS)
-    each = c.ins if view.strict else features_of(c.ins)
-    copied = is_copied(instruction, accumulator_dtype(instruction))
-    found = Holding(grid, held, each, copied, Lanewise.of(view, results, c.dims.output_feature))
-    place = start, end, apart = inside_of(c, across)
-    inside = (end - start) // apart
-    step = positions_of(grid, view.vector_bits, inside) if c.products >= MINIMUM_MULTIPLICATIONS and inside > 0 else 1
-    calls = _calls(view, instruction, found, step)
-    over = tiles_of(grid, view.vector_bits, end - start) if calls and step > 1 and apart == 1 else (step, False)
-    parts, levels = parts_of_tiles(c, across, place, step, calls, over), levels_held(c, held, each)
-    return Blocks(
-        column, across, grid.width, tuple(parts), levels, adds=held > 0 or each < c.ins, calls=calls, form=found
-    )
-
-
-def _calls(view: View, instruction: Instruction, found: Holding, step: int) -> bool:
-    """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
-    c, source, vectors = Convolution.of(instruction), instruction.operands[0], found.grid.vectors
-    products = found.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[found.held :])
-    least = CALLED_ALONE if vectors == 1 and found.each >= MOST else CALLED
-    return products * step * vectors >= least and source in view.leaves and source.shape.dtype in FACTORS
-
-
-def levels_held(c: Convolution, held: int, each: int) -> tuple[list[Level], ...]:
-    """The loops around sums in registers."""
-    found, terms = levels_of([c.ins // each], 1, OUTSIDE, OUTSIDE)
-    levels = [found]
-    for axis in reversed(c.axes[:held]):
-        found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
-        levels.append(found or [Level(0, 1, False)])
-    return tuple(levels[::-1])
-
-
-def parts_of_tiles(
-    c: Convolution,
-    across: int | None,
-    inside: tuple[int, int, int],
-    step: int,
-    calls: bool,
-    tiles: tuple[int, bool] | None = None,
-) -> Iterator[Part]:
-    """inside: as of inside_of; step: positions of a whole tile; tiles: (the same, whether the last tile lies over the
-    one before), if tiles are to cover all positions so.
-    """
-    if across is None:
-        yield Part(0, 1, 1)
-        return
-    start, end, apart = inside
-    holes = across >= SPATIAL and c.axes[across - SPATIAL].holes > 1
-    if holes and not (calls and step > 1):
-        start, end, step = 0, 0, 1
-    if calls and step > 1 and apart == 1 and tiles is not None:
-        step, over = tiles
-        if over:
-            yield Part(start, end, step, rest=True)
-            return
-    end -= (end - start) % (step * apart)
-    if calls and step > 1 and start < end and (holes or end - start < c.sizes[across]):
-        yield Part(start, end, step, rest=True, apart=apart)
-        return
-    if end > start:
-        yield Part(start, end, step)
-    if end - start < c.sizes[across]:
-        yield Part(start, end, 1, border=True)
-
-
-def inside_of(c: Convolution, across: int | None) -> tuple[int, int, int]:
-    """(start, end, apart): the positions of whole tiles, of which each has every so many."""
-    if across is None or across < SPATIAL:
-        return 0, 1 if across is None else c.sizes[across], 1
-    axis = c.axes[across - SPATIAL]
-    return *axis.between(), axis.period
-
-
-def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
-    """The vectors of a convolution's tiles. Raises Unfit if its sums are not held in registers."""
-    c, dtype, weights = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[1]
-    floats = dtype in (DType.F32, DType.F64) and instruction.shape.dtype.is_float
-    needs(floats, f"sums of {dtype.value}, not of f32 or f64")
-    needs(weights.shape.dtype in FACTORS and weights in view.leaves, "weights are computed, or no floats")
-    apart = c.strides(instruction)[2][OUT]
-    needs(column == OUT and apart == 1, f"neighbours are no output features, or {apart} elements apart in the weights")
-    lanes = max(view.vector_bits, 128) // dtype.bits
-    whole, rest = divmod(c.outs, lanes)
-    short = is_short(rest, dtype)
-    needs(whole or not short, f"{c.outs} features fill no vector of {MINIMUM_VECTOR_BYTES} bytes")
-    preferred = (4, 3, 2) if registers(view.vector_bits) > 16 else (2, 3)
-    if rest and not short and c.outs // (rest & -rest) <= max(preferred):
-        return Grid(rest & -rest, c.outs)
-    if is_copied(instruction, dtype):
-        preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= MAXIMUM_PANEL_BYTES)
-        needs(preferred, f"a copied block of {c.terms} terms has more than {MAXIMUM_PANEL_BYTES} bytes")
-    even = [n for n in preferred if whole % n == 0]
-    few = [n for n in preferred if n <= whole]
-    return Grid(lanes, lanes * next(iter(even or few), 1))
-
-
-def positions_of(grid: Grid, vector_bits: int, inside: int) -> int:
-    """Positions of a tile, among `inside`: as many as registers allow, or a few less where less of them are left."""
-    vectors = grid.vectors
-    most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
-    return min(range(most, most // 2, -1), key=lambda n: inside % n)
-
-
-def tiles_of(grid: Grid, vector_bits: int, inside: int) -> tuple[int, bool]:
-    """(Positions of a tile, whether the last of the tiles lies further back, over the one before), where what makes no
-    whole tile would be computed one position at a time: that takes longer than two, since it reads as many weights.
-    """
-    vectors = grid.vectors
-    limit = MOST_ALONE if vectors == 1 else MOST
-    most = max(1, min(limit, (registers(vector_bits) - vectors - 1) // vectors, inside))
-    found = []
-    for n in range(most, most // 2, -1):
-        whole, rest = divmod(inside, n)
-        found.append((whole * (n + TILE_COST) + rest * ALONE_COST, n, False))
-        if rest:
-            found.append(((whole + 1) * (n + TILE_COST), n, True))
-    _, positions, over = min(found, key=lambda tiles: tiles[0])
-    return positions, over
-
-
-def is_short(rest: int, dtype: DType) -> bool:
-    """Whether some features make vectors too short: they are the end of a whole vector, whose others are computed
-    again, and not stored.
-    """
-    return rest > 0 and (rest & -rest) * dtype.bytes < MINIMUM_VECTOR_BYTES
-
-
-def blocks_of(grid: Grid, outs: int) -> list[tuple[int, int, int]]:
-    """(first feature, end, features of a tile): whole tiles, then whole vectors, then what is left."""
-    ends = [outs - outs % grid.width, outs - outs % grid.lanes, outs]
-    starts = [0, *ends[:-1]]
-    widths = [grid.width, ends[1] - ends[0], ends[2] - ends[1]]
-    return [(s, end, width) for s, end, width in zip(starts, ends, widths, strict=True) if s != end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,38 +72,11 @@ class Weights:
         code, shape = self.code, self.operand.shape
         read = Vectors(shape.dtype, self.dtype, self.width)
         outs = shape.dims[shape.minor_to_major[0]]
-        loop = code.loop(shape.size // outs, unroll=Unroll.DONE)
-        source = code.add(code.multiply(loop.index, outs), start)
-        for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
-            target = code.add(code.multiply(loop.index, self.width), n * read.lanes)
-            code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
-        loop.close()
-
-
-def first_held(c: Convolution, most: int) -> int:
-    """The first spatial dimension whose loop, with those inside it, adds at most `most` products; where the input
-    features alone are more, the number of dimensions.
-    """
-    first, terms = len(c.axes), c.ins
-    while first and terms * c.axes[first - 1].window <= most:
-        first -= 1
-        terms *= c.axes[first].window
-    return first
-
-
-def is_copied(instruction: Instruction, dtype: DType) -> bool:
-    """Whether blocks of features are copied. A block is a part of each row of the weights, and these parts share few
-    sets of a cache: large weights would come from memory for every tile.
-    """
-    c, weights = Convolution.of(instruction), instruction.operands[1].shape
-    dense = c.groups == 1 and weights.minor_to_major[0] == c.dims.kernel_output_feature
-    many = instruction.shape.size // c.outs >= COPIED_POSITIONS
-    return dense and many and weights.size * dtype.bytes > CACHED
-
-
-def features_of(ins: int) -> int:
-    """Input features whose products are added in registers: all, or nearly equal parts."""
-    return -(-ins // -(-ins // TERMS))
+        with code.loop(shape.size // outs, unroll=Unroll.DONE) as i:
+            source = code.add(code.multiply(i, outs), start)
+            for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
+                target = code.add(code.multiply(i, self.width), n * read.lanes)
+                code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
 
 
 class Held(Columns):
@@ -330,22 +102,21 @@ class Held(Columns):
         assert self.across is not None
         code, inside = self.code, part.end - part.start
         tiles, over = -(-inside // part.step), inside % part.step > 0
-        loop = code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER)
-        one = self._beside(part, code.subtract(loop.index, tiles))
-        block, phase = code.divide(loop.index, part.apart), code.remainder(loop.index, part.apart)
-        first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
-        whole = code.b.icmp_unsigned("<", code.value(loop.index), I64(tiles))
-        back = code.minimum(first, part.end - part.step) if over else first
-        place = code.b.select(whole, code.value(back), code.value(one))
-        self.count = code.b.select(whole, I64(part.step), I64(1))
-        stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
-        for value in (place, self.count, stored):
-            code.define(value, code.scope)
-        self.stored = stored if over else 0
-        self.place[self.across] = place
-        self._tile(part, start, width)
-        self.stored = 0
-        loop.close()
+        with code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER) as i:
+            one = self._beside(part, code.subtract(i, tiles))
+            block, phase = code.divide(i, part.apart), code.remainder(i, part.apart)
+            first = code.add(code.multiply(block, part.step * part.apart), code.add(phase, part.start))
+            whole = code.b.icmp_unsigned("<", code.value(i), I64(tiles))
+            back = code.minimum(first, part.end - part.step) if over else first
+            place = code.b.select(whole, code.value(back), code.value(one))
+            self.count = code.b.select(whole, I64(part.step), I64(1))
+            stored = code.b.select(whole, code.value(code.subtract(first, back)), I64(0))
+            for value in (place, self.count, stored):
+                code.define(value, code.scope)
+            self.stored = stored if over else 0
+            self.place[self.across] = place
+            self._tile(part, start, width)
+            self.stored = 0
 
     def unfinished(self, part: Part) -> Loop | Once | Range:
         if isinstance(self.stored, int):
@@ -364,7 +135,7 @@ class Held(Columns):
         """Call the function. input_, row: addresses of the first factors; the rest as of Micro.call."""
         source, loops = self.instruction.operands[0].shape.dtype, len(dimensions) - 1
         adjacent, even = dimensions[-1].input == 1, self.c.ins % 2 == self.each % 2 == 0
-        few = registers(self.code.view.vector_bits) <= 16  # with more, factors are ready before sums
+        few = self.code.view.processor.vector_registers <= 16  # with more, factors are ready before sums
         pairs = few and adjacent and even and (source, self.dtype) == (DType.BF16, DType.F32)
         micro = Micro(source, weights.vectors, part.step, loops, adjacent, self.blocks.adds, part.rest, pairs)
         micro.call(self.code, input_, apart, row, self.sums.innermost(), dimensions, self.positions(part))
@@ -381,6 +152,22 @@ class Held(Columns):
             offset = Index.at(self.code, shape, position).offset(shape)
             behind.store(self.e, self.sums.get_vector(self.code.add(row, n), lanes), offset, position[behind.column])
 
+    def dimensions(
+        self, part: Part, taps: Sequence[IndexValue], left: Sequence[int], right: Sequence[int]
+    ) -> tuple[list[Dimension], list[IndexValue]]:
+        """(The loops over the window behind these positions, with all where they begin) of a call of the function.
+        left, right: strides of what it reads.
+        """
+        code, c, found, starts = self.code, self.c, list[Dimension](), [*taps]
+        for n in range(len(taps), len(c.axes)):
+            axis, (start, end, step) = c.axes[n], self.reach(part, n)
+            count = code.divide(code.add(code.maximum(code.subtract(end, start), 0), step - 1), step)
+            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
+            row = right[c.dims.kernel_spatial[n]] * step
+            found.append(Dimension(count, along, -row if axis.reverse else row))
+            starts.append(start)
+        return found, starts
+
     def positions(self, part: Part) -> IndexValue:
         return self.count if part.rest else part.step
 
@@ -393,13 +180,12 @@ class Held(Columns):
             if end - start == width and is_short(width, self.dtype):
                 self.known = self.grid.lanes - width
                 start, width = start - self.known, self.grid.lanes
-            loop = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
-            self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
-            if self.panel is not None:
-                self.weights.copy(self.e, loop.index)
-            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
-                yield places, loop.index, width
-            loop.close()
+            with code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER) as i:
+                self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
+                if self.panel is not None:
+                    self.weights.copy(self.e, i)
+                with loops_over(code, steps, sizes, order, Unroll.NEVER, inside) as places:
+                    yield places, i, width
         self.known = 0
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
@@ -438,15 +224,7 @@ class _Tile:
         columns, code, weights, part = self.columns, self.columns.code, self.weights, self.part
         c, source = columns.c, columns.instruction.operands[0]
         left, right = source.shape.strides, weights.strides
-        starts = list(taps)
-        dimensions: list[Dimension] = []
-        for n in range(len(taps), len(c.axes)):
-            axis, (start, end, step) = c.axes[n], columns.reach(self.part, n)
-            count = code.divide(code.add(code.maximum(code.subtract(end, start), 0), step - 1), step)
-            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
-            row = right[c.dims.kernel_spatial[n]] * step
-            dimensions.append(Dimension(count, along, -row if axis.reverse else row))
-            starts.append(start)
+        dimensions, starts = columns.dimensions(part, taps, left, right)
         feature = left[c.dims.input_feature]
         features = Dimension(self.features, feature, right[c.dims.kernel_input_feature])
         if dimensions and features.continues(dimensions[-1]):
@@ -505,5 +283,4 @@ class _Tile:
                 place[columns.across] = code.add(columns.place[columns.across], p)
             position = columns.c.operands(code, place, taps, feature)[0]
             found = convert(code, dtype, columns.dtype, columns.e.value(source, Index.at(code, source.shape, position)))
-            assert isinstance(found, ir.Value)
             yield found

@@ -6,7 +6,8 @@ program: it is compiled once a process, and kept in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -133,116 +134,131 @@ class Micro:
         return declared(module, self.name, [POINTER] * 3 + [I64] * numbers, (True, True, False))
 
     def define(self, module: ir.Module) -> None:
-        _define(self, module)
+        code = Code(module, self.declare(module))
+        define_places(code, _Body(self, code, self.positions).emit, _Body(self, code, 1).emit if self.rest else None)
 
 
-def _define(micro: Micro, module: ir.Module) -> None:
-    function = micro.declare(module)
-    code = Code(module, function)
-    if micro.rest:
-        many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
-        _sums(code, micro, micro.positions)
-        many.otherwise()
-        _sums(code, micro, 1)
-        many.join((), ())
+def define_places(code: Code, several: Callable[[], None], one: Callable[[], None] | None) -> None:
+    """The body of a function of several places; if the first number of a call is 1, that of one."""
+    if one is None:
+        several()
     else:
-        _sums(code, micro, micro.positions)
+        many = code.branch(code.b.icmp_unsigned("!=", code.function.args[3], I64(1)))
+        several()
+        many.otherwise()
+        one()
+        many.join((), ())
     code.b.ret_void()
 
 
-def _sums(code: Code, micro: Micro, positions: int) -> None:
-    """The sums at the first places."""
-    arguments, vectors = code.function.args, micro.weights
-    input_, weights, target = arguments[:3]
-    given = arguments[3 + micro.rest :]
-    numbers = given[micro.positions - 1 :]
-    element = memory_type(micro.source)
-    others = given[: positions - 1]
-    starts = [Pointer(input_), *(Pointer(code.b.gep(input_, [other], source_etype=element)) for other in others)]
+ZERO = I64(0)
 
-    def nest(level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
-        """`before` plus the products in the loops from `level` on. place, row: of the first factors."""
-        if level > micro.loops:
-            found: list[ir.Value] = []
-            weight = vectors.load(code, code.b.gep(weights, [row], source_etype=memory_type(vectors.source)))
-            for start in starts:
-                factor = convert(code, micro.source, vectors.dtype, load(code, start, micro.source, place))
-                assert isinstance(factor, ir.Value)
-                value = vectors.splat(code, factor)
-                for w in weight:
-                    found.append(code.b.fadd(before[len(found)], code.b.fmul(value, w)))
-            return found
-        count, step, row_step = numbers[3 * level : 3 * level + 3]
-        last = level == micro.loops
-        if last and micro.pairs:
-            return of_pairs(place, row, before)
-        if last and halves:
-            return of_halves(place, row, before)
-        loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
-        index = code.value(loop.index)
-        along = index if last and micro.adjacent else code.b.mul(index, step)
-        after = nest(level + 1, code.b.add(place, along), code.b.add(row, code.b.mul(index, row_step)), loop.carried)
-        return [value for value in loop.close(after) if isinstance(value, ir.Value)]
+Products: TypeAlias = Callable[[ir.Value, ir.Value, Sequence[ir.Value]], list[ir.Value]]
+"""(The places of the first factors, sums) → the sums plus products."""
 
-    def of_halves(place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+
+def nested(
+    code: Code,
+    numbers: Sequence[ir.Value],
+    inner: Products,
+    before: Sequence[ir.Value],
+    place: ir.Value = ZERO,
+    row: ir.Value = ZERO,
+) -> list[ir.Value]:
+    """`before` plus what `inner` adds in loops. numbers: of each loop the count, the strides of input and weights."""
+    if not numbers:
+        return inner(place, row, before)
+    count, step, below = numbers[:3]
+    loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
+    index, b = code.value(loop.index), code.b
+    at = b.add(place, b.mul(index, step)), b.add(row, b.mul(index, below))
+    return [*loop.close(nested(code, numbers[3:], inner, loop.carried, *at))]
+
+
+class _Body:
+    """Computes the sums at the first places."""
+
+    def __init__(self, micro: Micro, code: Code, positions: int):
+        self.micro, self.code, self.positions, self.vectors = micro, code, positions, micro.weights
+        self.input, self.weights, self.target = code.function.args[:3]
+        given = code.function.args[3 + micro.rest :]
+        self.others, self.numbers = given[: positions - 1], given[micro.positions - 1 :]
+        self.element = memory_type(micro.source)
+
+    def emit(self) -> None:
+        code, micro, vectors = self.code, self.micro, self.vectors
+        places = (code.b.gep(self.input, [other], source_etype=self.element) for other in self.others)
+        self.starts = [Pointer(self.input), *map(Pointer, places)]
+        many = self.positions * vectors.width // vectors.lanes
+        halves = many == 1 and not micro.pairs  # one sum would wait for itself
+        inner = self._pairs if micro.pairs else self._halves if halves else self._features
+        sums = nested(code, self.numbers[:-3], inner, [ir.Constant(vectors.type, None)] * (many + halves))
+        for n, total in enumerate([code.b.fadd(*sums)] if halves else sums):
+            place = code.b.gep(self.target, [I64(n * vectors.lanes)], source_etype=memory_type(vectors.dtype))
+            align = vectors.dtype.bytes
+            value = code.b.fadd(code.b.load(place, typ=vectors.type, align=align), total) if micro.adds else total
+            code.b.store(value, place, align=align)
+
+    def _features(self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+        loop = self.code.range(0, self.numbers[-3], carried=before, unroll=Unroll.NEVER)
+        return [*loop.close(self._feature(self.code.value(loop.index), place, row, loop.carried))]
+
+    def _feature(self, index: ir.Value, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+        """The products of one feature."""
+        code, micro, vectors, b = self.code, self.micro, self.vectors, self.code.b
+        _, step, below = self.numbers[-3:]
+        at = b.add(place, index if micro.adjacent else b.mul(index, step))
+        line = b.add(row, b.mul(index, below))
+        weights = vectors.load(code, b.gep(self.weights, [line], source_etype=memory_type(vectors.source)))
+        factors = (convert(code, micro.source, vectors.dtype, load(code, s, micro.source, at)) for s in self.starts)
+        return self._added(before, (vectors.splat(code, factor) for factor in factors), weights)
+
+    def _added(
+        self, before: Sequence[ir.Value], values: Iterable[ir.Value], weights: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """`before` plus the products of a value of each place with the weights."""
+        b, found = self.code.b, list[ir.Value]()
+        for value in values:
+            for weight in weights:
+                found.append(b.fadd(before[len(found)], b.fmul(value, weight)))
+        return found
+
+    def _halves(self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         """The products of both halves of the features side by side, for the two sums of `before`, then of the last one
         of an odd number.
         """
-        count, step, row_step = numbers[-3:]
+        code, count = self.code, self.numbers[-3]
         half = code.b.lshr(count, I64(1))
-
-        def added(index: ir.Value, sum_: ir.Value) -> ir.Value:
-            along = index if micro.adjacent else code.b.mul(index, step)
-            at, line = code.b.add(place, along), code.b.add(row, code.b.mul(index, row_step))
-            (found,) = nest(micro.loops + 1, at, line, [sum_])
-            return found
-
         loop = code.range(0, half, carried=before, unroll=Unroll.NEVER)
-        index, (low, high) = code.value(loop.index), [x for x in loop.carried if isinstance(x, ir.Value)]
-        ends = loop.close([added(index, low), added(code.b.add(index, half), high)])
-        low, high = (x for x in ends if isinstance(x, ir.Value))
+        index, (low, high) = code.value(loop.index), loop.carried
+        ends = self._feature(index, place, row, [low]), self._feature(code.b.add(index, half), place, row, [high])
+        low, high = loop.close([sum_ for (sum_,) in ends])
         rest = code.range(code.b.shl(half, I64(1)), count, carried=[low], unroll=Unroll.NEVER)
-        (low,) = (x for x in rest.carried if isinstance(x, ir.Value))
-        ends = rest.close([added(code.value(rest.index), low)])
-        return [*(x for x in ends if isinstance(x, ir.Value)), high]
+        return [*rest.close(self._feature(code.value(rest.index), place, row, rest.carried)), high]
 
-    def of_pairs(place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+    def _pairs(self, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         """The products of features with even numbers, then those of the others: each factor is a half of a word, which
         is broadcast from memory. At one place both are in one loop, so that more sums are under way.
         """
-        if positions == 1:
-            count = len(before)
-            loop = code.range(0, numbers[-3], 2, carried=[*before, *[zero] * count], unroll=Unroll.NEVER)
-            index = code.value(loop.index)
-            both = [half(odd, index, place, row, loop.carried[odd * count : (odd + 1) * count]) for odd in (0, 1)]
-            ends = [value for value in loop.close([*both[0], *both[1]]) if isinstance(value, ir.Value)]
+        code, count = self.code, len(before)
+        if self.positions == 1:
+            zeros = [ir.Constant(self.vectors.type, None)] * count
+            loop = code.range(0, self.numbers[-3], 2, carried=[*before, *zeros], unroll=Unroll.NEVER)
+            index, low, high = code.value(loop.index), loop.carried[:count], loop.carried[count:]
+            both = [*self._half(0, index, place, row, low), *self._half(1, index, place, row, high)]
+            ends = loop.close(both)
             return [code.b.fadd(x, y) for x, y in zip(ends[:count], ends[count:], strict=True)]
         for odd in (0, 1):
-            loop = code.range(0, numbers[-3], 2, carried=before, unroll=Unroll.NEVER)
-            after = half(odd, code.value(loop.index), place, row, loop.carried)
-            before = [value for value in loop.close(after) if isinstance(value, ir.Value)]
-        return list(before)
+            loop = code.range(0, self.numbers[-3], 2, carried=before, unroll=Unroll.NEVER)
+            before = loop.close(self._half(odd, code.value(loop.index), place, row, loop.carried))
+        return [*before]
 
-    def half(odd: int, index: ir.Value, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+    def _half(
+        self, odd: int, index: ir.Value, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]
+    ) -> list[ir.Value]:
         """`before` plus the products of one of two neighbours."""
-        down = code.b.mul(code.b.add(index, I64(1)) if odd else index, numbers[-1])
-        line = code.b.gep(weights, [code.b.add(row, down)], source_etype=memory_type(vectors.source))
-        read, found = vectors.load(code, line), list[ir.Value]()
-        for start in starts:
-            at = code.b.gep(start.value, [code.b.add(place, index)], source_etype=element)
-            value = vectors.half(code, at, bool(odd))
-            for w in read:
-                found.append(code.b.fadd(before[len(found)], code.b.fmul(value, w)))
-        return found
-
-    zero = ir.Constant(vectors.type, None)
-    many = positions * vectors.width // vectors.lanes
-    halves = many == 1 and not micro.pairs  # one sum would wait for itself
-    sums = nest(0, I64(0), I64(0), [zero] * (many + halves))
-    if halves:
-        sums = [code.b.fadd(*sums)]
-    for n, total in enumerate(sums):
-        place = code.b.gep(target, [I64(n * vectors.lanes)], source_etype=memory_type(vectors.dtype))
-        align = vectors.dtype.bytes
-        value = code.b.fadd(code.b.load(place, typ=vectors.type, align=align), total) if micro.adds else total
-        code.b.store(value, place, align=align)
+        code, b, vectors = self.code, self.code.b, self.vectors
+        down = b.mul(b.add(index, I64(1)) if odd else index, self.numbers[-1])
+        weights = vectors.load(code, b.gep(self.weights, [b.add(row, down)], source_etype=memory_type(vectors.source)))
+        places = (b.gep(s.value, [b.add(place, index)], source_etype=self.element) for s in self.starts)
+        return self._added(before, (vectors.half(code, at, bool(odd)) for at in places), weights)

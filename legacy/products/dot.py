@@ -5,6 +5,7 @@ fastest in memory. Sums of floats may be reassociated, narrow floats are summed 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -16,13 +17,14 @@ from ...hlo.shapes import Shape
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.registers import Register, flatten, real_constant, register_type
 from ..core.view import View
-from ..loops.elemental import Elemental, ElementRule, Index, Reads
+from ..loops.access import fastest_dimension
+from ..loops.elemental import Elemental, ElementRule, Index, ReadAll, Reads
 from ..loops.fetch import streams_of
-from ..loops.form import Fit, Results, Task, Unfit, form
+from ..loops.form import Fit, Results, Task, form, known
 from ..loops.leaf import write_all
-from ..loops.loops import MASKING
-from ..loops.loops import NARROW as NARROW_BYTES
+from ..loops.linear import source_of
 from ..loops.memory import address
+from ..loops.nest import NARROW as NARROW_BYTES
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import complex_math
 from ..numerics.convert import convert
@@ -31,17 +33,12 @@ from ..numerics.typed import real_of
 from ..reductions.columns import ROWS, row_passes
 from ..reductions.long_sums import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from ..reductions.reduce import reassociation
-from ..reductions.sum_run import SumRun, Term, is_run, source_of
+from ..reductions.sum_run import SumRun, Term, is_run
 from .dot_dims import DotDims
 
-COLUMN_BYTES = 1 << 13
-"""Bytes of a block's sums, of which up to three arrays lie in the first cache. A row of the operand is read along as
-many columns: a shorter piece ends before a processor foresees the next line, and needs its page's address again.
-"""
-
 RUN = 8
-"""Products from which on those of two runs in memory are added up in vectors along them. Without masks, they must be
-whole vectors: what is left over would be a loop, and LLVM does not gather there.
+"""Minimum products of two runs in memory that are added up in vectors along them. Without masks, they must be whole
+vectors: what is left over would be a loop, and LLVM does not gather there.
 """
 
 MINIMUM_COLUMNS = 8
@@ -50,8 +47,8 @@ MINIMUM_COLUMNS = 8
 COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""
 
-FAR, FAR_ROWS = 12 << 20, 8
-"""Bytes of a right operand that comes from memory, and its rows that a pass reads: with ROWS, its loads wait longer."""
+FAR_ROWS = 8
+"""Rows that a pass reads of a right operand that comes from memory: with ROWS, its loads wait longer."""
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
@@ -100,7 +97,6 @@ def multiply_add(
         real = real_of(code, dtype)
         pairs = [complex_math.pair(value) for value in (total, a, b)]
         return complex_math.add(real, pairs[0], complex_math.multiply_for_sum(real, pairs[1], pairs[2]))
-    assert isinstance(a, ir.Value) and isinstance(b, ir.Value) and isinstance(total, ir.Value)
     if dtype is DType.PRED:
         return code.b.or_(total, code.b.and_(a, b))
     if dtype.is_integer:
@@ -114,7 +110,7 @@ def multiply_add(
 
 def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, dims = e.code, DotDims.of(instruction)
-    lhs, rhs = instruction.operands[:2]
+    lhs = instruction.operands[0]
     dtype = accumulator_dtype(instruction)
     total = first_sum(instruction)
     sizes = [lhs.shape.dims[d] for d in dims.lhs_contracting]
@@ -129,15 +125,20 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     for k in contracting_order(lhs.shape, dims):
         loops.append(code.loop(sizes[k], carried=[total], unroll=way.unroll))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
-    left, right = dims.operand_positions(index.multi, inner)
-    a = yield lhs, Index.at(code, lhs.shape, left)
-    b = yield rhs, Index.at(code, rhs.shape, right)
-    total = multiply_add(
-        code, dtype, total, convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
-    )
+    a, b = yield from _factors(e, instruction, index, inner)
+    total = multiply_add(code, dtype, total, a, b)
     for loop in reversed(loops):
         total = loop.close([total])[0]
     return rounded(code, dtype, instruction.shape.dtype, total)
+
+
+def _factors(e: Elemental, instruction: Instruction, index: Index, inner: Sequence[IndexValue]) -> ReadAll:
+    """The factors of a product of an element, converted. inner: its place along the contracting dimensions."""
+    code, dtype, operands = e.code, accumulator_dtype(instruction), instruction.operands[:2]
+    values = []
+    for operand, place in zip(operands, DotDims.of(instruction).operand_positions(index.multi, inner), strict=True):
+        values.append((yield operand, Index.at(code, operand.shape, place)))
+    return [convert(code, o.shape.dtype, dtype, value) for o, value in zip(operands, values, strict=True)]
 
 
 def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
@@ -149,25 +150,22 @@ def _are_short_runs(view: View, instruction: Instruction, dtype: DType) -> bool:
         return False
     (left,), (right,) = dims.lhs_contracting, dims.rhs_contracting
     length = shapes[0].dims[left]
-    fills = view.vector_bits >= MASKING or length % (view.vector_bits // (8 * dtype.bytes)) == 0
+    fills = view.processor.masks or length % (view.vector_bits // (8 * dtype.bytes)) == 0
     return length >= RUN and fills and shapes[0].strides[left] == shapes[1].strides[right] == 1
 
 
 def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     """One element as a sum of partial sums."""
     code, dims = e.code, DotDims.of(instruction)
-    lhs, rhs = instruction.operands[:2]
+    lhs = instruction.operands[0]
     dtype, order = accumulator_dtype(instruction), contracting_order(lhs.shape, dims)
     inner: list[IndexValue] = [0] * len(order)
     sums = PartialSums(code, [first_sum(instruction)], [lhs.shape.dims[dims.lhs_contracting[k]] for k in order])
     for (total,) in sums.steps():
         for k, position in zip(order, sums.positions, strict=True):
             inner[k] = position
-        left, right = dims.operand_positions(index.multi, inner)
-        a = yield lhs, Index.at(code, lhs.shape, left)
-        b = yield rhs, Index.at(code, rhs.shape, right)
-        factors = convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
-        sums.put([multiply_add(code, dtype, total, *factors, in_order=True)])
+        a, b = yield from _factors(e, instruction, index, inner)
+        sums.put([multiply_add(code, dtype, total, a, b, in_order=True)])
     return rounded(code, dtype, instruction.shape.dtype, sums.totals()[0])
 
 
@@ -238,21 +236,25 @@ def column_dimension(instruction: Instruction) -> int | None:
     if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
         return None
     for of_rhs, shape in ((True, rhs), (False, lhs)):
-        fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+        fastest = fastest_dimension(shape)
         found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
         if found is not None and instruction.shape.dims[found] >= MINIMUM_COLUMNS:
             return found
     if not instruction.shape.dtype.is_complex:
         return None
-    shapes = (instruction.shape, lhs, rhs)
-    found, *places = [next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1) for shape in shapes]
-    batched = [dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)] == [found, found]
-    return found if batched and instruction.shape.dims[found] >= MINIMUM_COLUMNS else None
+    found, *places = map(fastest_dimension, (instruction.shape, lhs, rhs))
+    batched = [None if d is None else dims.batch_dimension(of_rhs == 1, d) for of_rhs, d in enumerate(places)]
+    if found is None or batched != [found, found] or instruction.shape.dims[found] < MINIMUM_COLUMNS:
+        return None
+    return found
 
 
-def columns_of(instruction: Instruction) -> int:
-    """The most columns of a block."""
-    return COLUMN_BYTES // accumulator_dtype(instruction).bytes
+def columns_of(view: View, instruction: Instruction) -> int:
+    """The most columns of a block, of whose sums up to three arrays lie in the first cache. A row of the operand is
+    read along as many: a shorter piece ends before a processor foresees the next line, and needs its page's address
+    again.
+    """
+    return view.processor.first_cache_bytes // 4 // accumulator_dtype(instruction).bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,16 +276,14 @@ def emit_column_dot(e: Elemental, results: Results, given: DotColumns, steps: St
     dtype = accumulator_dtype(instruction)
     sums = PartialArrays(code, [first_sum(instruction)], min(most, result.dims[column]))
     order = [d for d in reversed(result.minor_to_major) if d != column]
-    inside = () if steps is None else steps.dimensions
-    for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
+    for positions, start, block in column_blocks(code, steps, result.dims, order, column, most):
         sums.start(block)
         _accumulate(e, instruction, sums, given, positions, start, block)
-        loop = code.loop(block)
-        positions[column] = code.add(start, loop.index)
-        index = Index.at(code, result, positions)
-        e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(loop.index)[0]))
-        write_all(e, results.leaves, index)
-        loop.close()
+        with code.loop(block) as i:
+            positions[column] = code.add(start, i)
+            index = Index.at(code, result, positions)
+            e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(i)[0]))
+            write_all(e, results.leaves, index)
 
 
 def _accumulate(
@@ -304,30 +304,29 @@ def _accumulate(
     sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
     apart, each = given.apart, given.each
     for rows, places in row_passes(sums, sizes, each, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE, each):
-        loop = code.loop(block)
-        positions[given.column] = code.add(start, loop.index)
-        (total,) = sums.read(loop.index)
-        for r in range(rows):
-            for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
-                inner[k] = place
-            left, right = dims.operand_positions(positions, inner)
-            a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
-            b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
-            total = multiply_add(code, dtype, total, a, b, apart)
-        sums.write(loop.index, [total])
-        loop.close()
+        with code.loop(block) as i:
+            positions[given.column] = code.add(start, i)
+            (total,) = sums.read(i)
+            for r in range(rows):
+                for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
+                    inner[k] = place
+                left, right = dims.operand_positions(positions, inner)
+                a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
+                b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
+                total = multiply_add(code, dtype, total, a, b, apart)
+            sums.write(i, [total])
 
 
 @form("dot/columns", emit_column_dot, MINIMUM_COLUMNS="columns")
 def columns(task: Task) -> Fit:
     """Products with neighbours in an operand and in the result: blocks of columns, whose sums are on the stack."""
-    root = task.product(Op.DOT)
-    column, most = column_dimension(root), columns_of(root)
-    if column is None:
-        raise Unfit(f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result")
+    view, root = task.view, task.product(Op.DOT)
+    reason = f"no dimension of at least {MINIMUM_COLUMNS} is the fastest of an operand and of the result"
+    column, most = known(column_dimension(root), reason), columns_of(view, root)
     in_steps = columns_fit(task.partition, task.numbered, column, root.shape.dims[column], most)
     lhs, rhs = (o.shape for o in root.operands[:2])
-    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= FAR else ROWS
+    far = 3 * view.processor.last_cache_bytes // 4
+    each = FAR_ROWS if rhs.size * rhs.dtype.bytes >= far else ROWS
     terms = math.prod(lhs.dims[d] for d in DotDims.of(root).lhs_contracting)
-    apart = in_parts(task.view, accumulator_dtype(root), terms, COLUMN_TERMS)
+    apart = in_parts(view, accumulator_dtype(root), terms, COLUMN_TERMS)
     return Fit(DotColumns(column, most, each, apart), in_steps, (root,))

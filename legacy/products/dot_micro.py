@@ -16,7 +16,7 @@ from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
 from ..core.registers import I32, I64, POINTER, memory_type, splat
-from ..loops.memory import LINE, Pointer, prefetch
+from ..loops.memory import Pointer, prefetch
 from .dot_words import multiply_add
 
 ROWS_IN_TURN = 8
@@ -196,14 +196,14 @@ class _Body:
     def _fetch_target(self) -> None:
         """Fetch the lines of C that the tile replaces or adds to, while its sums are computed."""
         code, of = self.code, self.of
-        rows = code.loop(self.micro.rows, unroll=Unroll.NEVER)
-        lines = code.range(0, of["lines"], unroll=Unroll.NEVER)
-        b = code.b
-        row = b.mul(code.value(rows.index), b.mul(of["c_row"], I64(self.micro.dtype.bytes)))
-        offset = b.add(row, b.mul(code.value(lines.index), I64(LINE)))
-        prefetch(code, Pointer(of["c"]), DType.S8, offset, write=True)
-        lines.close()
-        rows.close()
+        with (
+            code.loop(self.micro.rows, unroll=Unroll.NEVER) as r,
+            code.range(0, of["lines"], unroll=Unroll.NEVER) as line,
+        ):
+            b = code.b
+            row = b.mul(code.value(r), b.mul(of["c_row"], I64(self.micro.dtype.bytes)))
+            offset = b.add(row, b.mul(code.value(line), I64(code.view.processor.line_bytes)))
+            prefetch(code, Pointer(of["c"]), DType.S8, offset, write=True)
 
     def _sums(self, starts: Sequence[ir.Value], first: IndexValue, count: ir.Value) -> list[ir.Value]:
         """The sums of `count` products from place `first` on: the tile's values, row by row."""
@@ -255,7 +255,7 @@ class _Body:
         """Fetch what the tile reads of a later row of B."""
         b, of, dtype = self.code.b, self.of, self.micro.dtype
         start = b.add(b.mul(place, of["b_row"], flags=("nsw",)), of["b_ahead"])
-        for column in range(0, self.micro.width, LINE // dtype.bytes):
+        for column in range(0, self.micro.width, self.code.view.processor.line_bytes // dtype.bytes):
             prefetch(self.code, Pointer(of["panel"]), dtype, b.add(start, I64(column)), second=True)
 
     def _fetch_left(self, place: ir.Value) -> None:

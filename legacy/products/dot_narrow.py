@@ -5,10 +5,11 @@ vectors of both, several rows at once (dot_narrow_micro.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
@@ -17,17 +18,16 @@ from ..core.builder import IndexValue, Once, Unroll
 from ..core.registers import I64, memory_type
 from ..core.stack import alloca
 from ..core.view import View
-from ..loops.elemental import Elemental, Index
+from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, Unfit, form, needs
-from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps, loops_over
+from ..loops.memory import Pointer, address, load
+from ..loops.ranges import Steps, bounds, loops_over, pieces
 from .dot import accumulator_dtype, rounded
 from .dot_dims import DotDims
 from .dot_narrow_tile import FLOATS, Narrow, PackColumns, height_of, pitch_of
+from .dot_operands import give
 from .dot_pairs import PARTS
-from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, registers, sides_of
+from .dot_problem import COMPLEX, WIDE, Side, positions_of_step, sides_of
 
 MAXIMUM_COLUMNS = 8
 """Columns up to which the tile of large products, a vector of them wide or more, is slower: with 16 registers one less,
@@ -35,23 +35,20 @@ where the tile need not copy the many rows.
 """
 
 MINIMUM_ROWS = 16
-"""Rows from which on a copy of the columns is used often enough."""
+"""Minimum rows for which a copy of the columns is used often enough."""
 
 MINIMUM_VECTORS = 3
-"""Vectors of a row from which on the sum over their lanes takes less time than the products."""
+"""Minimum vectors of a row for which the sum over their lanes takes less time than the products."""
 
 MAXIMUM_COLUMN_BYTES = 1 << 18
 """Bytes on the stack that columns may be copied to: they stay in the second cache."""
 
-BLOCK_BYTES = 1 << 14
-"""Bytes of columns that are multiplied with a band of rows: half of the first caches."""
-
 BAND_ROWS = 64
 """Rows of a band: their pages' addresses stay in a processor, and their sums in the first cache."""
 
-FAR_BYTES, FAR_ROW, FAR_HEIGHT = 12 << 20, 1 << 11, 8
-"""Bytes of the wide side, and of its rows, from which on the next rows are fetched, and the most rows at once then: so
-many streams, and the addresses of what is fetched, a processor can hold.
+FAR_ROW, FAR_HEIGHT = 1 << 11, 8
+"""Minimum bytes of a row of the wide side for which the next rows are fetched, and the most rows at once then: a
+processor can hold this number of streams and of addresses that are fetched.
 """
 
 
@@ -74,6 +71,7 @@ class NarrowProblem:
     parts: int
     dtype: DType
     lanes: int
+    processor: Processor
     banded: bool = False
     each: int | None = None
 
@@ -89,8 +87,10 @@ class NarrowProblem:
 
     @property
     def block(self) -> int:
-        """Elements, or their parts, of a column that are multiplied with a band of rows."""
-        return BLOCK_BYTES // (self.columns * self.dtype.bytes) // self.lanes * self.lanes
+        """Elements, or their parts, of a column that are multiplied with a band of rows: the columns take half of the
+        first cache.
+        """
+        return self.processor.first_cache_bytes // 2 // (self.columns * self.dtype.bytes) // self.lanes * self.lanes
 
     @property
     def is_whole(self) -> bool:
@@ -99,14 +99,14 @@ class NarrowProblem:
 
     @property
     def far(self) -> bool:
-        """Whether the next rows are fetched."""
+        """Whether the next rows are fetched: the wide side takes at least three quarters of the last cache."""
         row = self.wide.free_stride * self.parts * self.wide.operand.shape.dtype.component.bytes
-        return self.wide.size * row >= FAR_BYTES and row >= FAR_ROW
+        return self.wide.size * row >= 3 * self.processor.last_cache_bytes // 4 and row >= FAR_ROW
 
     @property
     def height(self) -> int:
         """Rows at once."""
-        most = height_of(self.columns, registers(self.lanes * self.dtype.bits))
+        most = height_of(self.columns, self.processor.vector_registers)
         return min(most, FAR_HEIGHT) if self.far else most
 
 
@@ -124,9 +124,9 @@ def narrow_of(view: View, instruction: Instruction) -> NarrowProblem:
     depth = math.prod(operands[0].shape.dims[d] for d in DotDims.of(instruction).lhs_contracting)
     lanes, reasons = max(view.vector_bits, 128) // dtype.bits, []
     for swapped, wide, few in ((False, left, right), (True, right, left)):
-        most = MAXIMUM_COLUMNS if swapped or registers(lanes * dtype.bits) > 16 else MAXIMUM_COLUMNS - 1
+        most = MAXIMUM_COLUMNS if swapped or view.processor.vector_registers > 16 else MAXIMUM_COLUMNS - 1
         strides = (1, rows) if swapped else (rows, 1)
-        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes)
+        found = NarrowProblem(wide, few, swapped, exchanged, *strides, depth, parts_, dtype, lanes, view.processor)
         reasons.append(_declines(found, most))
         if not reasons[-1]:
             return found
@@ -151,17 +151,12 @@ def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, step
     """Emit a dot into the buffer of the result, or all that follows it for each element."""
     code, (instruction,), wide = e.code, results.products, problem.wide
     result = results.first.pointer(e)
-    finish = None if results.ends else lambda index: write_all(e, results.leaves, index)
     dtype, around = problem.dtype, steps if problem.each is None else None
-    inside = () if around is None else around.dimensions
-    begin: IndexValue = 0
-    end: IndexValue = wide.size
-    if steps is not None and problem.each is not None:
-        begin, end = code.multiply(steps.begin, problem.each), code.multiply(steps.end, problem.each)
+    begin, end = bounds(code, None if problem.each is None else steps, wide.size)
     packed = Pointer(alloca(code, memory_type(dtype), pitch_of(problem.length, problem.lanes) * problem.columns))
     sums = Pointer(alloca(code, memory_type(dtype), BAND_ROWS * problem.columns)) if problem.banded else None
     sizes = instruction.shape.dims[: len(wide.loops)]
-    with loops_over(code, around, inside, sizes, range(len(sizes)), Unroll.NEVER) as batch:
+    with loops_over(code, around, sizes, range(len(sizes)), Unroll.NEVER) as batch:
         place = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
         loops = _Rows(e, instruction, problem, packed, batch, place)
         loops.pack()
@@ -171,7 +166,7 @@ def emit_narrow_dot(e: Elemental, results: Results, problem: NarrowProblem, step
         count = count if one else code.minimum(count, BAND_ROWS)
         loops.multiply(bands.index, count, sums or result)
         if sums is not None:
-            loops.give(bands.index, count, sums, result, finish)
+            loops.give(bands.index, count, sums, results)
         bands.close()
 
 
@@ -190,10 +185,7 @@ class _Rows:
 
     def _blocks(self) -> Iterator[tuple[IndexValue, int]]:
         """Loops over the blocks of the depth: (the first element or part, their number)."""
-        for first, end, count in parts(self.problem.length, self.problem.block):
-            loop = self.e.code.loop(end - first, start=first, step=count, unroll=Unroll.NEVER)
-            yield loop.index, count
-            loop.close()
+        return pieces(self.e.code, self.problem.length, self.problem.block)
 
     def pack(self) -> None:
         """Pack the columns, block by block."""
@@ -228,32 +220,18 @@ class _Rows:
             adds, distance = code.b.zext(later, I64), wide.free_stride * p.parts
             narrow.call(code, rows, self._packed(first), target, count, depth, distance, distances, adds)
 
-    def give(
-        self, top: IndexValue, count: IndexValue, sums: Pointer, result: Pointer, finish: Callable[[Index], None] | None
-    ) -> None:
-        """Round the sums of `count` rows from `top` on, and store them, or call `finish` for each."""
+    def give(self, top: IndexValue, count: IndexValue, sums: Pointer, results: Results) -> None:
+        """Round the sums of `count` rows from `top` on, and give them on."""
         e, code, p, shape = self.e, self.e.code, self.problem, self.instruction.shape
         dtype = accumulator_dtype(self.instruction)
-        rows = code.range(0, count, unroll=Unroll.NEVER)
-        columns = code.loop(p.few.size, unroll=Unroll.NEVER)
-        total = load(code, sums, dtype, code.add(code.multiply(rows.index, p.few.size), columns.index))
-        value = total if p.parts > 1 else rounded(code, dtype, shape.dtype, total)
-        row = code.add(top, rows.index)
-        inside = code.add(code.multiply(row, p.row), code.multiply(columns.index, p.column))
-        linear = code.add(self.place, inside)
-        if finish is None:
-            store(code, result, shape.dtype, linear, value)
-        else:
-            places = [*self.batch]
-            pairs = [(row, p.wide), (columns.index, p.few)]
-            for part, side in reversed(pairs) if p.swapped != p.exchanged else pairs:
-                dims = [side.operand.shape.dims[d] for d in side.free]
-                places += code.split(part, dims, list(reversed(range(len(dims)))))
-            index = Index(code, shape.dims, shape.minor_to_major, tuple(places), linear)
-            e.bind(self.instruction, index, value)
-            finish(index)
-        columns.close()
-        rows.close()
+        with code.range(0, count, unroll=Unroll.NEVER) as r, code.loop(p.few.size, unroll=Unroll.NEVER) as column:
+            total = load(code, sums, dtype, code.add(code.multiply(r, p.few.size), column))
+            value = total if p.parts > 1 else rounded(code, dtype, shape.dtype, total)
+            row = code.add(top, r)
+            inside = code.add(code.multiply(row, p.row), code.multiply(column, p.column))
+            linear = code.add(self.place, inside)
+            places = [(row, p.wide), (column, p.few)]
+            give(e, results, self.batch, places[::-1] if p.swapped != p.exchanged else places, linear, value)
 
 
 @form(

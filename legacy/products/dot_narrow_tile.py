@@ -13,7 +13,7 @@ from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import I32, I64, POINTER, memory_type, poison, splat
+from ..core.registers import I32, I64, POINTER, memory_type, poison, shuffled, splat
 from ..core.stack import ALIGNMENT
 from ..loops.memory import Pointer, load, prefetch, store
 from ..numerics.convert import convert
@@ -62,11 +62,7 @@ class PackColumns:
         call(code.b, self, [source, target, *map(I64, (*sizes, row, along))])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, POINTER, *[I64] * 4], [True, False])
-        for parameter in function.args[:2]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        return declared(module, self.name, [POINTER, POINTER, *[I64] * 4], [True, False], (0, 1), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -89,30 +85,27 @@ class PackColumns:
             store(code, Pointer(target), self.target, code.b.add(first, at), value)
 
         def copy(column: ir.Value, first: IndexValue, end: IndexValue, moved: IndexValue, unroll: Unroll) -> None:
-            k = code.range(code.divide(first, parts), code.divide(end, parts), unroll=unroll)
-            b, place = code.b, code.value(k.index)
-            offset = b.add(b.mul(column, row), b.mul(place, along))
-            code.define(offset, code.scope)
-            value = load(code, Pointer(source), self.source, offset)
-            at = b.add(b.mul(place, I64(parts)), code.value(moved))
-            if isinstance(value, tuple):
-                re, im = value
-                for n, pair in enumerate(((re, b.fneg(im)), (im, re))):
-                    put(column, n, at, pair[0])
-                    put(column, n, b.add(at, I64(1)), pair[1])
-            else:
-                put(column, 0, at, convert(code, self.source, self.target, value))
-            k.close()
+            with code.range(code.divide(first, parts), code.divide(end, parts), unroll=unroll) as k:
+                b, place = code.b, code.value(k)
+                offset = b.add(b.mul(column, row), b.mul(place, along))
+                code.define(offset, code.scope)
+                value = load(code, Pointer(source), self.source, offset)
+                at = b.add(b.mul(place, I64(parts)), code.value(moved))
+                if isinstance(value, tuple):
+                    re, im = value
+                    for n, pair in enumerate(((re, b.fneg(im)), (im, re))):
+                        put(column, n, at, pair[0])
+                        put(column, n, b.add(at, I64(1)), pair[1])
+                else:
+                    put(column, 0, at, convert(code, self.source, self.target, value))
 
-        columns_ = code.range(0, columns, unroll=Unroll.NEVER)
-        column = code.value(columns_.index)
-        copy(column, 0, whole, 0, Unroll.NEVER)
-        zeros = code.range(whole, code.add(whole, shift), unroll=Unroll.SCALAR)
-        for n in range(parts):
-            put(column, n, code.value(zeros.index), ir.Constant(memory_type(self.target), 0))
-        zeros.close()
-        copy(column, whole, depth, shift, Unroll.SCALAR)
-        columns_.close()
+        with code.range(0, columns, unroll=Unroll.NEVER) as columns_:
+            column = code.value(columns_)
+            copy(column, 0, whole, 0, Unroll.NEVER)
+            with code.range(whole, code.add(whole, shift), unroll=Unroll.SCALAR) as zero:
+                for n in range(parts):
+                    put(column, n, code.value(zero), ir.Constant(memory_type(self.target), 0))
+            copy(column, whole, depth, shift, Unroll.SCALAR)
         code.b.ret_void()
 
 
@@ -125,7 +118,7 @@ def pitch_of(depth: int, lanes: int) -> int:
 class Narrow:
     """Multiplies rows of dtype `source` with `columns` packed columns of dtype `dtype`, `rows` of them at once.
 
-    fetches: it fetches the next rows. rests: the depth is no multiple of the lanes. dense: the
+    fetches: it fetches the next rows. `rests`: the depth is no multiple of the lanes. dense: the
     sums of a row are adjacent, and those of the next one follow.
     """
 
@@ -168,11 +161,8 @@ class Narrow:
         call(code.b, self, [source, packed, target, *numbers])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER] * 3 + [I64] * (5 + self.rows), [True, True, False])
-        for parameter in function.args[:3]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        types = [POINTER] * 3 + [I64] * (5 + self.rows)
+        return declared(module, self.name, types, [True, True, False], (0, 1, 2), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         _Body(self, module).emit()
@@ -204,9 +194,8 @@ class _Body:
         for value in (self.whole, self.pitch, whole):
             code.define(value, code.scope)
         for first, end, height in ((0, whole, n.rows), (whole, self.count, 1)):
-            loop = code.range(first, end, height, unroll=Unroll.NEVER)
-            self._rows(code.value(loop.index), height)
-            loop.close()
+            with code.range(first, end, height, unroll=Unroll.NEVER) as i:
+                self._rows(code.value(i), height)
             if n.rows == 1:
                 break
         code.b.ret_void()
@@ -267,22 +256,20 @@ class _Body:
                 lanes = x.type.count * (2 if len(vectors) > 1 else 1)
                 parts = [range(p, p + half) for p in range(0, lanes, width)]
                 low = [k for part in parts for k in part]
-                masks = [ir.Constant(ir.VectorType(I32, len(low)), [k + s for k in low]) for s in (0, half)]
-                joined.append(b.fadd(*(b.shuffle_vector(x, y, mask) for mask in masks)))
+                joined.append(b.fadd(*(shuffled(b, x, [k + s for k in low], y) for s in (0, half))))
             vectors, width = joined, half
         while len(vectors) > 1:  # more sums than lanes
-            both = ir.Constant(ir.VectorType(I32, 2 * vectors[0].type.count), list(range(2 * vectors[0].type.count)))
+            both = range(2 * vectors[0].type.count)
             pairs = [(x, [*vectors, poison(x.type)][i + 1]) for i, x in enumerate(vectors)][::2]
-            vectors = [b.shuffle_vector(x, y, both) for x, y in pairs]
+            vectors = [shuffled(b, x, both, y) for x, y in pairs]
         return vectors[0]
 
     def _store(self, sums: ir.Value, top: ir.Value, height: int) -> None:
         """Store the sums, or add them."""
         b, n = self.code.b, self.narrow
         count = height * n.columns
-        mask = ir.Constant(ir.VectorType(I32, count), list(range(count)))
         if n.dense and count > 1:
-            whole = sums if sums.type.count == count else b.shuffle_vector(sums, poison(sums.type), mask)
+            whole = sums if sums.type.count == count else shuffled(b, sums, range(count))
             parts = [(self._at(self.target, self.type, b.mul(top, I64(n.columns))), whole)]
         else:
             parts = []

@@ -4,21 +4,26 @@ dtype is not that of the sums. What large products read and write is fetched int
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass, replace
 from ..core.builder import Code, IndexValue, Unroll
-from ..core.registers import I64, memory_type
+from ..core.registers import I64, Register, memory_type
 from ..core.stack import alloca
-from ..loops.loops import parts
-from ..loops.memory import LINE, Pointer, address, load, prefetch, store
+from ..loops.elemental import Elemental, Index
+from ..loops.form import Results
+from ..loops.leaf import write_all
+from ..loops.memory import Pointer, address, load, prefetch, store
+from ..loops.ranges import parts
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_micro import Ahead
 from .dot_pack import ROWS_AHEAD, STRIP, Pack
 from .dot_pairs import part_of, put, put_left
-from .dot_problem import Problem
+from .dot_problem import Problem, Side
 from .dot_words import element, first_sums, word
 
 PLACES_AHEAD = 64
@@ -55,6 +60,29 @@ class Matrix:
     def at(self, code: Code, dtype: DType, row: IndexValue, column: IndexValue) -> ir.Value:
         """The address of an element."""
         return address(code, self.pointer, dtype, self.offset(code, row, column))
+
+
+def give(
+    e: Elemental,
+    results: Results,
+    batch: Sequence[IndexValue],
+    places: Sequence[tuple[IndexValue, Side]],
+    linear: IndexValue,
+    value: Register,
+) -> None:
+    """Store an element of the product, or compute all that follows it. places: its positions along the sides, in the
+    order of the result's dimensions; linear: its place in memory.
+    """
+    (instruction,), shape = results.products, results.products[0].shape
+    if results.ends:
+        store(e.code, results.first.pointer(e), shape.dtype, linear, value)
+        return
+    positions = [*batch]
+    for place, side in places:
+        positions += e.code.split(place, [side.operand.shape.dims[d] for d in side.free])
+    index = Index(e.code, shape.dims, shape.minor_to_major, tuple(positions), linear)
+    e.bind(instruction, index, value)
+    write_all(e, results.leaves, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +142,16 @@ class Operands:
             return
         elements = width // p.parts
         for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP):
-            strips = code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER)
-            outer = code.loop(size if across else elements, unroll=Unroll.NEVER)
-            if p.large and across and self.b.column == 1:
-                self._fetch_rows(code.add(row, code.add(outer.index, ROWS_AHEAD)), column, elements)
-            inner = code.loop(elements if across else size, unroll=Unroll.NEVER)
-            k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
-            k = code.add(strips.index, k)
-            self._put(k, j, code.add(row, k), code.add(column, j))
-            inner.close()
-            outer.close()
-            strips.close()
+            with (
+                code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER) as strip,
+                code.loop(size if across else elements, unroll=Unroll.NEVER) as outer,
+            ):
+                if p.large and across and self.b.column == 1:
+                    self._fetch_rows(code.add(row, code.add(outer, ROWS_AHEAD)), column, elements)
+                with code.loop(elements if across else size, unroll=Unroll.NEVER) as inner:
+                    k, j = (outer, inner) if across else (inner, outer)
+                    k = code.add(strip, k)
+                    self._put(k, j, code.add(row, k), code.add(column, j))
         if width < p.panel:
             self._pack_zeros(width, depth * p.parts)
         if p.group > 1 and p.wraps:
@@ -151,17 +178,17 @@ class Operands:
         code, dtype, group = self.code, self.problem.right, self.problem.group
         for n in range(group):
             row = code.add(code.multiply(place, group), n)
-            for first in range(0, width, LINE * 8 // dtype.bits):
+            for first in range(0, width, self.problem.processor.line_bytes * 8 // dtype.bits):
                 prefetch(code, self.b.pointer, dtype, self.b.offset(code, row, code.add(column, first)))
 
     def _pack_zeros(self, width: int, depth: int) -> None:
         p, code = self.problem, self.code
-        outer = code.loop(depth, unroll=Unroll.NEVER)
-        inner = code.loop(p.panel - width, start=width, unroll=Unroll.NEVER)
-        target = code.add(code.multiply(outer.index, p.panel), inner.index)
-        store(code, self.panel, p.dtype, target, ir.Constant(p.element, 0))
-        inner.close()
-        outer.close()
+        with (
+            code.loop(depth, unroll=Unroll.NEVER) as outer,
+            code.loop(p.panel - width, start=width, unroll=Unroll.NEVER) as inner,
+        ):
+            target = code.add(code.multiply(outer, p.panel), inner)
+            store(code, self.panel, p.dtype, target, ir.Constant(p.element, 0))
 
     def pack_left(self, tile: Tile, row: IndexValue, depth: int) -> None:
         """Convert A[top…, row…], the rows of a tile one after the other, unless they are read in place. The inner loop
@@ -179,26 +206,26 @@ class Operands:
             first, count = code.divide(row, p.parts), depth // p.parts
         rest = p.elements % p.group
         end = code.minimum(count, code.subtract(p.elements, first)) if rest and p.wraps else count
-        outer = code.loop(tile.count if along else end, unroll=Unroll.NEVER)
-        inner = code.loop(end if along else tile.count, unroll=Unroll.NEVER)
-        r, k = (outer.index, inner.index) if along else (inner.index, outer.index)
-        column = code.add(first, k)
-        inside = code.b.icmp_signed("<", code.value(column), I64(p.elements)) if rest and not p.wraps else None
-        column = column if inside is None else code.minimum(column, p.elements - 1)
-        value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), column))
-        target = code.add(code.multiply(r, self.block * p.group), code.multiply(k, p.parts))
-        if p.parts > 1:
-            put_left(code, p.dtype, self.converted, target, value)
-        elif p.group > 1:
-            part = element(code, p, value)
-            if inside is not None:  # behind the last element: zero times zero, not times what was there
-                part = code.b.select(inside, part, ir.Constant(part.type, 0))
-            place = code.b.gep(self.converted.value, [code.value(target)], source_etype=part.type)
-            code.b.store(part, place, align=part.type.width // 8)
-        else:
-            store(code, self.converted, p.dtype, target, convert(code, p.left, p.dtype, value))
-        inner.close()
-        outer.close()
+        with (
+            code.loop(tile.count if along else end, unroll=Unroll.NEVER) as outer,
+            code.loop(end if along else tile.count, unroll=Unroll.NEVER) as inner,
+        ):
+            r, k = (outer, inner) if along else (inner, outer)
+            column = code.add(first, k)
+            inside = code.b.icmp_signed("<", code.value(column), I64(p.elements)) if rest and not p.wraps else None
+            column = column if inside is None else code.minimum(column, p.elements - 1)
+            value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), column))
+            target = code.add(code.multiply(r, self.block * p.group), code.multiply(k, p.parts))
+            if p.parts > 1:
+                put_left(code, p.dtype, self.converted, target, value)
+            elif p.group > 1:
+                part = element(code, p, value)
+                if inside is not None:  # behind the last element: zero times zero, not times what was there
+                    part = code.b.select(inside, part, ir.Constant(part.type, 0))
+                place = code.b.gep(self.converted.value, [code.value(target)], source_etype=part.type)
+                code.b.store(part, place, align=part.type.width // 8)
+            else:
+                store(code, self.converted, p.dtype, target, convert(code, p.left, p.dtype, value))
 
     @property
     def in_columns(self) -> bool:
@@ -212,27 +239,23 @@ class Operands:
         """Convert the same column by column; one of complex numbers becomes one of each part."""
         p, code, count = self.problem, self.code, tile.count
         assert self.converted is not None
-        loop = code.loop(depth // p.parts, unroll=Unroll.NEVER)
-        column = code.add(code.divide(row, p.parts), loop.index)
-        vector = ir.VectorType(memory_type(p.left), count * p.parts)
-        values = code.b.load(self.a.at(code, p.left, tile.top, column), typ=vector, align=p.left.component.bytes)
-        for n in range(p.parts):
-            part = part_of(code, values, n) if p.parts > 1 else decode_vector(code.b, p.left, values)
-            place = code.multiply(code.add(code.multiply(loop.index, p.parts), n), count)
-            code.b.store(part, address(code, self.converted, p.dtype, place), align=p.dtype.bytes)
-        loop.close()
+        with code.loop(depth // p.parts, unroll=Unroll.NEVER) as i:
+            column = code.add(code.divide(row, p.parts), i)
+            vector = ir.VectorType(memory_type(p.left), count * p.parts)
+            values = code.b.load(self.a.at(code, p.left, tile.top, column), typ=vector, align=p.left.component.bytes)
+            for n in range(p.parts):
+                part = part_of(code, values, n) if p.parts > 1 else decode_vector(code.b, p.left, values)
+                place = code.multiply(code.add(code.multiply(i, p.parts), n), count)
+                code.b.store(part, address(code, self.converted, p.dtype, place), align=p.dtype.bytes)
 
     def spread(self, rows: int) -> Operands:
         """The same with a copy of A's rows, whose lines are in different sets of the first cache."""
         p, code = self.problem, self.code
-        row = p.depth + LINE // p.dtype.bytes
+        row = p.depth + p.processor.line_bytes // p.dtype.bytes
         copy = Pointer(alloca(code, p.element, rows * row))
-        outer = code.loop(rows, unroll=Unroll.NEVER)
-        inner = code.loop(p.depth)
-        value = load(code, self.a.pointer, p.left, self.a.offset(code, outer.index, inner.index))
-        store(code, copy, p.dtype, code.add(code.multiply(outer.index, row), inner.index), value)
-        inner.close()
-        outer.close()
+        with code.loop(rows, unroll=Unroll.NEVER) as outer, code.loop(p.depth) as inner:
+            value = load(code, self.a.pointer, p.left, self.a.offset(code, outer, inner))
+            store(code, copy, p.dtype, code.add(code.multiply(outer, row), inner), value)
         return replace(self, a=Matrix(copy, 0, row, 1))
 
     def right(self, column: IndexValue, row: IndexValue) -> ir.Value:

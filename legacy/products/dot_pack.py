@@ -8,10 +8,8 @@ from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import I64, POINTER, memory_type
-from ..core.stack import ALIGNMENT
-from ..loops.memory import LINE, Pointer, address, load, prefetch, store
-from ..loops.transposed import transposed
+from ..core.registers import I64, POINTER, memory_type, transposed
+from ..loops.memory import Pointer, address, load, prefetch, store
 from ..numerics.convert import convert
 from ..numerics.narrow import decode_vector
 from .dot_pairs import PARTS, put, put_row
@@ -79,11 +77,7 @@ class Pack:
         call(code.b, self, [source, target, I64(rows), I64(row), I64(column)])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False])
-        for parameter in function.args[:2]:
-            parameter.add_attribute("noalias")
-        function.args[1].attributes.align = ALIGNMENT
-        return function
+        return declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False], (0, 1), aligned=(1,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -91,20 +85,18 @@ class Pack:
         source, target, rows, row, column = function.args
         body = _Body(code, self, Pointer(source), Pointer(target), row, column)
         if self.across:
-            outer = code.range(0, rows, unroll=Unroll.NEVER)
-            if self.fetches:
-                body.fetch(code.add(outer.index, ROWS_AHEAD))
-            body.copy_row(outer.index)
-            outer.close([])
+            with code.range(0, rows, unroll=Unroll.NEVER) as outer:
+                if self.fetches:
+                    body.fetch(code.add(outer, ROWS_AHEAD))
+                body.copy_row(outer)
         else:
             step = self.lanes if self.turns else STRIP
             whole = code.b.and_(rows, I64(-step))
-            strips = code.range(0, whole, step, unroll=Unroll.NEVER)
-            if self.turns:
-                body.squares(strips.index)
-            else:
-                body.strip(strips.index, STRIP)
-            strips.close([])
+            with code.range(0, whole, step, unroll=Unroll.NEVER) as strip:
+                if self.turns:
+                    body.squares(strip)
+                else:
+                    body.strip(strip, STRIP)
             body.strip(whole, code.b.sub(rows, whole))
         code.b.ret_void()
 
@@ -122,28 +114,27 @@ class _Body:
 
     def strip(self, first: IndexValue, count: IndexValue) -> None:
         code = self.code
-        outer = code.loop(self.pack.width, unroll=Unroll.NEVER)
-        inner = code.range(0, count, unroll=Unroll.NEVER)
-        self.copy(code.add(first, inner.index), outer.index)
-        inner.close([])
-        outer.close()
+        with (
+            code.loop(self.pack.width, unroll=Unroll.NEVER) as outer,
+            code.range(0, count, unroll=Unroll.NEVER) as inner,
+        ):
+            self.copy(code.add(first, inner), outer)
 
     def squares(self, first: IndexValue) -> None:
         """As many rows of the panel from `first` on as a vector has lanes: squares, transposed in registers."""
         code, pack, lanes = self.code, self.pack, self.pack.lanes
-        loop = code.loop(pack.columns, step=lanes, unroll=Unroll.NEVER)
-        ahead = code.add(first, LINES_AHEAD * LINE // pack.target.bytes)
-        vectors = []
-        for n in range(lanes):
-            column = code.add(loop.index, n)
-            if pack.fetches:
-                prefetch(code, self.source, pack.source, self._offset(ahead, column))
-            vectors.append(self._vector(first, column))
-        for n, vector in enumerate(transposed(code, vectors)):
-            place = code.add(code.multiply(code.add(first, n), pack.columns), loop.index)
-            at = address(code, self.target, pack.target, place)
-            code.b.store(vector, at, align=lanes * pack.target.bytes)
-        loop.close()
+        with code.loop(pack.columns, step=lanes, unroll=Unroll.NEVER) as i:
+            ahead = code.add(first, LINES_AHEAD * code.view.processor.line_bytes // pack.target.bytes)
+            vectors = []
+            for n in range(lanes):
+                column = code.add(i, n)
+                if pack.fetches:
+                    prefetch(code, self.source, pack.source, self._offset(ahead, column))
+                vectors.append(self._vector(first, column))
+            for n, vector in enumerate(transposed(code.b, vectors)):
+                place = code.add(code.multiply(code.add(first, n), pack.columns), i)
+                at = address(code, self.target, pack.target, place)
+                code.b.store(vector, at, align=lanes * pack.target.bytes)
 
     def _vector(self, k: IndexValue, j: IndexValue) -> ir.Value:
         """A vector of column j from row k on, converted."""
@@ -160,9 +151,8 @@ class _Body:
             source = address(code, self.source, pack.source, self._offset(k, 0))
             put_row(code, pack.target, source, self.target, pack.columns, k)
             return
-        inner = code.loop(pack.width, unroll=Unroll.NEVER)
-        self.copy(k, inner.index)
-        inner.close()
+        with code.loop(pack.width, unroll=Unroll.NEVER) as inner:
+            self.copy(k, inner)
 
     def copy(self, k: IndexValue, j: IndexValue) -> None:
         """Copy one element."""
@@ -183,8 +173,9 @@ class _Body:
 
     def fetch(self, k: IndexValue) -> None:
         """Fetch a row."""
+        line = self.code.view.processor.line_bytes * 8 // self.pack.source.bits
         for n in range(self.pack.group):
-            for first in range(0, self.pack.width, LINE * 8 // self.pack.source.bits):
+            for first in range(0, self.pack.width, line):
                 prefetch(self.code, self.source, self.pack.source, self._offset(k, first, n))
 
     def _offset(self, k: IndexValue, j: IndexValue, n: int = 0) -> IndexValue:

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from ...hlo.dtypes import DType
 from ..core.builder import Code, IndexValue
-from ..core.registers import I32, memory_type, poison
+from ..core.registers import flatten, memory_type, shuffled
 from ..loops.memory import Pointer, address, load
 
 PARTS = 2
@@ -20,7 +20,6 @@ PARTS = 2
 
 def put(code: Code, dtype: DType, panel: Pointer, columns: int, k: IndexValue, j: IndexValue, value: ir.Value) -> None:
     """Store an element of B, in row k and column j, to a panel of `columns` real ones. dtype: of a part."""
-    assert isinstance(value, tuple)
     re, im = value
     first = code.add(code.multiply(k, PARTS * columns), code.multiply(j, PARTS))
     for n, part in ((0, re), (1, im), (columns, code.b.fneg(im)), (columns + 1, re)):
@@ -31,9 +30,7 @@ def put_row(code: Code, dtype: DType, source: ir.Value, panel: Pointer, columns:
     """Store row k of B, whose elements are neighbours from an address on, to a panel of `columns` real ones."""
     b, vector = code.b, ir.VectorType(memory_type(dtype), columns)
     row = b.load(source, typ=vector, align=dtype.bytes)
-    numbers = ir.VectorType(I32, columns)
-    pairs = [n ^ 1 for n in range(columns)]
-    swapped = b.shuffle_vector(row, b.fneg(row), ir.Constant(numbers, [n + columns * (n & 1) for n in pairs]))
+    swapped = shuffled(b, row, [n + columns * (n & 1) for n in (k ^ 1 for k in range(columns))], b.fneg(row))
     first = code.multiply(k, PARTS * columns)
     for offset, value in ((0, row), (columns, swapped)):
         b.store(value, address(code, panel, dtype, code.add(first, offset)), align=dtype.bytes)
@@ -41,20 +38,16 @@ def put_row(code: Code, dtype: DType, source: ir.Value, panel: Pointer, columns:
 
 def put_left(code: Code, dtype: DType, target: Pointer, first: IndexValue, value: ir.Value) -> None:
     """Store an element of A as two neighbours."""
-    assert isinstance(value, tuple)
     for n, part in enumerate(value):
         code.b.store(part, address(code, target, dtype, code.add(first, n)), align=dtype.bytes)
 
 
 def part_of(code: Code, values: ir.Value, n: int) -> ir.Value:
     """Part n of each of the complex numbers in a vector."""
-    count = values.type.count
-    mask = ir.Constant(ir.VectorType(I32, count // PARTS), list(range(n, count, PARTS)))
-    return code.b.shuffle_vector(values, poison(values.type), mask)
+    return shuffled(code.b, values, range(n, values.type.count, PARTS))
 
 
 def pair(code: Code, dtype: DType, first: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The element whose parts are neighbours from an address on."""
-    parts = [load(code, Pointer(first), dtype, n) for n in range(PARTS)]
-    re, im = (part for part in parts if isinstance(part, ir.Value))
+    re, im = flatten(tuple(load(code, Pointer(first), dtype, n) for n in range(PARTS)))
     return re, im

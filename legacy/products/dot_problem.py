@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass, replace
@@ -19,7 +20,7 @@ from ...hlo.shapes import Shape
 from ...planning.partition import Partition
 from ..core.registers import memory_type
 from ..core.view import View
-from ..loops.form import Unfit, at_least, needs
+from ..loops.form import Unfit, at_least, known, needs
 from ..numerics.narrow import NARROW
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
@@ -38,10 +39,7 @@ MINIMUM_MULTIPLICATIONS = 16**3
 """Multiplications below which the simpler loops are as fast."""
 
 LARGE_DEPTH = 256
-"""Products from which on a vector of which columns fill a part only is better than a sum of strided elements."""
-
-FIRST_CACHES = 1 << 18
-"""Bytes of operands and result that stay near a processor."""
+"""Minimum products for which a vector of which columns fill a part only is better than a sum of strided elements."""
 
 WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 """Dtype of the sums → those of the operands that are converted to it."""
@@ -58,8 +56,10 @@ STREAMED_DEPTH = 12 << 10
 FLAT_TILES = 2
 """Tiles of rows up to which B is read where it lies: more of them gain from a copy."""
 
-NEAR_BYTES = 1 << 22
-"""Bytes of B up to which a tile may read a vector or two of each row. Of memory, longer pieces have to be read."""
+NEAR_CACHES = 4
+"""Second caches that B fills, up to which a tile may read a vector or two of each row. Of memory, longer pieces have to
+be read.
+"""
 
 FAR_BYTES = 1 << 13
 """Bytes between rows of B up to which a larger B may be read so, too, if a tile has lines of it."""
@@ -69,12 +69,6 @@ FAR_PIECES = 1 << 7
 
 SPREAD_BYTES = 1 << 18
 """Bytes on the stack that A's rows may be copied to."""
-
-WAYS = 4
-"""Lines of each set of the first cache that a column of A may take, half of what caches have."""
-
-PAGE = 1 << 12
-"""Bytes at whose multiples lines share a set."""
 
 COMPLEX = frozenset({DType.C64, DType.C128})
 """Dtypes of sums and operands whose products are tiles of their parts."""
@@ -95,14 +89,14 @@ class Problem:
 
     dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers or
     of bf16 are multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting
-    elements; in_words: words of A are read where they lie. together: panels beside each other for
-    which rows of A are converted once. parts:
-    real numbers of an element: with two, columns and depth count these (dot_pairs.py), and A and C are read and written
-    as matrices of them; A is not if its elements along the depth are apart, left is then complex. flat: tiles read B
-    where it lies, because each of its elements is used in one or two; spread: A's rows are copied, since too many lines
-    of a column share a set of the first cache; streamed: flat, of a large B of which a few rows are read along all
-    columns, and added to C, while the next ones are fetched. height: rows of a tile, where these are some rows of a
-    product, whose memory is for its tiles; 0: as many as suit the rows.
+    elements; in_words: words of A are read where they lie. together: panels
+    beside each other for which rows of A are converted once. parts: real numbers of an element: with two, columns and
+    depth count these (dot_pairs.py), and A and C are read and written as matrices of them; A is not if its elements
+    along the depth are apart, left is then complex. flat: tiles read B where it lies, because each of its elements is
+    used in one or two; spread: A's rows are copied, since too many lines of a column share a set of the first cache;
+    streamed: flat, of a large B of which a few rows are read along all columns, and added to C, while the next ones are
+    fetched. height: rows of a tile, where these are some rows of a product, whose memory is for its tiles; 0: as many
+    as suit the rows.
     """
 
     dtype: DType
@@ -116,6 +110,7 @@ class Problem:
     vectors: int
     group: int
     elements: int
+    processor: Processor
     parts: int = 1
     in_words: bool = False
     together: int = 1
@@ -132,9 +127,9 @@ class Problem:
         if self.height:
             return self.height
         if self.flat:
-            return flat_height(self.rows, self.lanes * self.dtype.bits, self.streamed)
-        most = registers(self.lanes * self.dtype.bits)
-        full = (most - widest(most) - 1) // widest(most)
+            return flat_height(self.rows, self.processor.vector_registers, self.streamed)
+        registers = self.processor.vector_registers
+        full = (registers - widest(registers) - 1) // widest(registers)
         heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.wraps else ()
         return next((n for n in heights if self.rows % n == 0), full)
 
@@ -152,12 +147,12 @@ class Problem:
 
     @property
     def large(self) -> bool:
-        """Whether A, B and C lie beyond the first caches."""
+        """Whether A, B and C lie beyond the first caches: they take more than a quarter of the second one."""
         depth = self.elements // self.parts
         sizes = (self.rows, self.elements, self.left), (depth, self.columns, self.right)
         size = sum(m * n * dtype.component.bits for m, n, dtype in sizes)
         size += self.rows * self.columns * self.result.bits
-        return size > FIRST_CACHES * 8
+        return size > self.processor.second_cache_bytes // 4 * 8
 
     @property
     def converts_left(self) -> bool:
@@ -168,6 +163,11 @@ class Problem:
     def wraps(self) -> bool:
         """Whether sums are of integers, whose order does not matter."""
         return not self.dtype.is_float
+
+    @property
+    def panel_bytes(self) -> int:
+        """Bytes of a packed panel: a quarter of the smallest second caches, which also hold rows of A."""
+        return self.processor.second_cache_bytes // 16
 
     @property
     def panel(self) -> int:
@@ -189,19 +189,14 @@ class Problem:
         return memory_type(self.dtype)
 
 
-def registers(vector_bits: int) -> int:
-    """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
-    return 32 if vector_bits >= 512 else 16
-
-
-def flat_height(rows: int, vector_bits: int, streamed: bool = False) -> int:
+def flat_height(rows: int, registers: int, streamed: bool = False) -> int:
     """Rows of a tile that reads B where it lies: all of them, or half."""
-    return -(-rows // -(-rows // min(STREAMED_TILE if streamed else FLAT_ROWS, registers(vector_bits) - 2)))
+    return -(-rows // -(-rows // min(STREAMED_TILE if streamed else FLAT_ROWS, registers - 2)))
 
 
-def flat_vectors(rows: int, vector_bits: int, streamed: bool = False) -> int:
+def flat_vectors(rows: int, registers: int, streamed: bool = False) -> int:
     """The most vectors of columns of such a tile, a power of two."""
-    room = (registers(vector_bits) - 2) // flat_height(rows, vector_bits, streamed)
+    room = (registers - 2) // flat_height(rows, registers, streamed)
     return 1 << (room.bit_length() - 1)
 
 
@@ -257,13 +252,11 @@ def sides_of(instruction: Instruction) -> Sides:
     """
     most = max(1, len(DotDims.of(instruction).lhs_free))
     found = next((found for n in range(most) if (found := _sides_of(instruction, n)) is not None), None)
-    if found is None:
-        raise Unfit("dimensions of one role have no common stride, or no neighbours in the result are adjacent")
-    return found
+    return known(found, "dimensions of one role have no common stride, or no neighbours in the result are adjacent")
 
 
 def _sides_of(instruction: Instruction, looped: int) -> Sides | None:
-    """The same, with loops over so many of the left operand's free dimensions."""
+    """The same, with loops over a number of the left operand's free dimensions."""
     dims, (lhs, rhs) = DotDims.of(instruction), (o.shape for o in instruction.operands[:2])
     loops, middle = len(dims.lhs_batch) + looped, len(dims.lhs_batch) + len(dims.lhs_free)
     rows = stride_of(instruction.shape, range(loops, middle))
@@ -309,7 +302,7 @@ def kind_of(view: View, instruction: Instruction) -> tuple[Kind, DType]:
         return Kind.COMPLEX, dtype
     if dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and view.products > 1:
         return Kind.SHORT, dtype
-    if dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or view.vector_bits >= 512):
+    if dtype in WHOLE and given == {dtype} and (dtype.bits == 32 or view.processor.long_products):
         return Kind.WHOLE, dtype
     raise Unfit(f"no tiles of {' and '.join(sorted(d.value for d in given))} with sums of {dtype.value}")
 
@@ -347,19 +340,20 @@ def _unpacked(
     view: View, instruction: Instruction, sides: Sides, dtype: DType, depth: int, lanes: int
 ) -> Problem | None:
     """The form in which tiles read B where it lies, if they may."""
-    rows, columns, result, bits = sides[0].size, sides[1].size, instruction.shape.dtype, view.vector_bits
+    rows, columns, result = sides[0].size, sides[1].size, instruction.shape.dtype
+    registers = view.processor.vector_registers
     if _is_streamed(view, sides, depth):
-        vectors = flat_vectors(rows, bits, streamed=True)
+        vectors = flat_vectors(rows, registers, streamed=True)
         if result is dtype and columns % (vectors * lanes) == 0:
-            sizes = rows, columns, depth, lanes, vectors, 1, depth
+            sizes = rows, columns, depth, lanes, vectors, 1, depth, view.processor
             return Problem(dtype, dtype, dtype, dtype, *sizes, flat=True, streamed=True)
     if not _is_flat(view, sides, depth):
         return None
     short = columns & -columns  # all columns in one vector, if one is as long
     lanes = short if short == columns < lanes and short * dtype.bits >= 128 else lanes
-    vectors = min(flat_vectors(rows, bits), -(-columns // lanes))
-    sizes = rows, columns, depth, lanes, vectors, 1, depth
-    return Problem(dtype, dtype, dtype, result, *sizes, flat=True, spread=_shares_lines(sides[0]))
+    vectors = min(flat_vectors(rows, registers), -(-columns // lanes))
+    sizes = rows, columns, depth, lanes, vectors, 1, depth, view.processor
+    return Problem(dtype, dtype, dtype, result, *sizes, flat=True, spread=_shares_lines(view, sides[0]))
 
 
 def _packed(
@@ -374,9 +368,10 @@ def _packed(
     group = (4 if in_bytes else 2) if kind is Kind.SHORT else 2 if in_pairs else 1
     if sides[0].contracted_stride == 1 and is_complex:
         left = dtype.component
-    vectors = min(widest(registers(view.vector_bits)), -(-columns // lanes))
+    registers = view.processor.vector_registers
+    vectors = min(widest(registers), -(-columns // lanes))
     words, result = -(-depth // group), dtype.component if is_complex else instruction.shape.dtype
-    sizes = rows, columns, words, lanes, vectors, group, depth
+    sizes = rows, columns, words, lanes, vectors, group, depth, view.processor
     in_words = in_pairs and depth % 2 == 0 and sides[0].has_words
     return Problem(dtype.component, left, right, result, *sizes, parts, in_words)
 
@@ -384,31 +379,34 @@ def _packed(
 def _is_streamed(view: View, sides: Sides, depth: int) -> bool:
     """Whether a few rows are multiplied with a large B whose rows are far apart."""
     left, right = sides[:2]
-    size = right.operand.shape.dtype.bytes
     fits = left.size <= STREAMED_ROWS and depth <= STREAMED_DEPTH and not view.strict
     fits = fits and right.free_stride == 1 and (left.contracted_stride == 1 or _in_columns(left))
-    return fits and _is_far(right, left.size, depth, view.vector_bits // (8 * size), view.vector_bits)
+    return fits and _is_far(view, right, left.size, depth)
 
 
-def _is_far(right: Side, rows: int, depth: int, lanes: int, vector_bits: int) -> bool:
+def _is_far(view: View, right: Side, rows: int, depth: int) -> bool:
     """Whether B is in memory, and tiles over all its depth would read too short pieces of its rows."""
     size = right.operand.shape.dtype.bytes
-    far = min(FAR_BYTES, FAR_PIECES * size * lanes * flat_vectors(rows, vector_bits))
-    return depth * right.size * size > NEAR_BYTES and right.contracted_stride * size > far
+    piece = view.vector_bits // 8 * flat_vectors(rows, view.processor.vector_registers)
+    far = min(FAR_BYTES, FAR_PIECES * piece)
+    return (
+        depth * right.size * size > NEAR_CACHES * view.processor.second_cache_bytes
+        and right.contracted_stride * size > far
+    )
 
 
 def _is_flat(view: View, sides: Sides, depth: int) -> bool:
     """Whether tiles may read B where it lies."""
     left, right = sides[:2]
     size = right.operand.shape.dtype.bytes
-    most, lanes = FLAT_TILES * min(FLAT_ROWS, registers(view.vector_bits) - 2), view.vector_bits // (8 * size)
-    if view.strict or left.size > most or right.free_stride != 1:
+    registers = view.processor.vector_registers
+    if view.strict or left.size > FLAT_TILES * min(FLAT_ROWS, registers - 2) or right.free_stride != 1:
         return False
-    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, view.vector_bits) > 1):
+    if left.contracted_stride != 1 and not (_in_columns(left) and flat_vectors(left.size, registers) > 1):
         return False
-    if _is_far(right, left.size, depth, lanes, view.vector_bits):
+    if _is_far(view, right, left.size, depth):
         return False
-    return not _shares_lines(left) or left.size * depth * size <= SPREAD_BYTES
+    return not _shares_lines(view, left) or left.size * depth * size <= SPREAD_BYTES
 
 
 def _in_columns(left: Side) -> bool:
@@ -416,10 +414,13 @@ def _in_columns(left: Side) -> bool:
     return left.free_stride == 1 and left.contracted_stride == left.size
 
 
-def _shares_lines(left: Side) -> bool:
-    """Whether elements of a column of A are so far apart that the first cache has no room for all their lines."""
+def _shares_lines(view: View, left: Side) -> bool:
+    """Whether elements of a column of A are so far apart that their lines take more than half of a set of the first
+    cache.
+    """
     stride = left.free_stride * left.operand.shape.dtype.bytes
-    return left.size > WAYS * (PAGE // math.gcd(stride, PAGE))
+    way = view.processor.way_bytes
+    return left.size > view.processor.first_cache_ways // 2 * (way // math.gcd(stride, way))
 
 
 def in_stretches(problem: Problem, columns: int) -> Problem:
@@ -433,7 +434,7 @@ def in_stretches(problem: Problem, columns: int) -> Problem:
 
 def unstreamed(problem: Problem) -> Problem:
     """The product in panels that are packed, where its sums must be finished one after the other."""
-    vectors = min(widest(registers(problem.lanes * problem.dtype.bits)), -(-problem.columns // problem.lanes))
+    vectors = min(widest(problem.processor.vector_registers), -(-problem.columns // problem.lanes))
     return replace(problem, flat=False, streamed=False, vectors=vectors) if problem.streamed else problem
 
 

@@ -23,22 +23,17 @@ from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from ..core.registers import I64, Register
 from ..core.stack import alloca
-from ..loops.elemental import Elemental, Index
+from ..loops.elemental import Elemental
 from ..loops.form import Fit, Results, Task, form
-from ..loops.leaf import write_all
-from ..loops.loops import parts
-from ..loops.memory import LINE, Pointer, address, store
-from ..loops.ranges import Steps, blocks, loops_over
+from ..loops.memory import Pointer, address
+from ..loops.ranges import Steps, blocks, bounds, loops_over, pieces
 from ..reductions.long_sums import TERMS, UNBOUNDED, Level, levels_of
 from . import dot_problem
 from .dot import rounded
 from .dot_micro import B_AHEAD, Along, Micro
-from .dot_operands import Matrix, Operands, Tile
+from .dot_operands import Matrix, Operands, Tile, give
 from .dot_pairs import pair
-from .dot_problem import Problem, Side, Sides, in_stretches, positions_of_step, problem_of, unstreamed
-
-PANEL_BYTES = 1 << 16
-"""Bytes of a packed panel: a quarter of the smallest L2 caches (256 KiB), which also hold rows of the left operand."""
+from .dot_problem import Problem, Sides, in_stretches, positions_of_step, problem_of, unstreamed
 
 WHOLE_PANEL_BYTES = 1 << 19
 """Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
@@ -55,14 +50,14 @@ SHORT_CHAIN, FEW_SUMS = 40, 1 << 10
 """The same for complex products, and the sums (of parts) up to which these have it: XLA's chains are short, too."""
 
 PARTIAL_BYTES = 1 << 18
-"""Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
+"""Bytes of the stack for partial sums of C, besides the panel and the values of a row: a thread has 8 MiB."""
 
 BAND = 512
 """Rows for which a panel is packed once, where a call computes some of the rows or their sums are on the stack."""
 
 LONG, LESS = 100, 60
-"""Products of a sum from which on the loops around a tile take so little time that LLVM does less for them: of a tall
-product, whose only panel needs all rows from memory, and of others.
+"""Minimum products of a sum for which the loops around a tile take little time, so that LLVM does less for them: of a
+tall product, whose only panel needs all rows from memory, and of others.
 """
 
 
@@ -93,7 +88,7 @@ def blocking_of(problem: Problem, sides: Sides, root: Instruction, partition: Pa
     narrow = problem.result is not problem.dtype
     banded = deep or (narrow and problem.depth > problem.depth_of(ROUNDED_PANEL_BYTES))
     whole = (not ends or narrow) and not banded
-    block = problem.depth if whole else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    block = problem.depth if whole else min(problem.depth_of(problem.panel_bytes), problem.depth)
     block = min(B_AHEAD, problem.depth) if problem.streamed else block
     # By all rows: no bit depends on how many a call computes.
     chain = SHORT_CHAIN if problem.parts > 1 and problem.rows * problem.columns <= FEW_SUMS else CHAIN
@@ -108,29 +103,24 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
     around = steps if width is None and height is None else None
     sizes = instruction.shape.dims[: len(left.loops)]
     spaces = Spaces.of(code, problem, block, blocking.banded)
-    with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
-        a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
+    with loops_over(code, around, sizes, range(len(sizes))) as batch:
+        a = Matrix(
+            e.leaves[left.operand], code.weighted_sum(batch, left.loops), left.free_stride, left.contracted_stride
+        )
         a = a if problem.left.is_complex else a.in_parts(code, problem.parts)
         if problem.in_words:
             start = code.weighted_sum(batch, [stride // 2 for stride in left.loops])
             a = Matrix(a.pointer, start, left.free_stride // 2, 1)
-        b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
+        b = Matrix(
+            e.leaves[right.operand], code.weighted_sum(batch, right.loops), right.contracted_stride, right.free_stride
+        )
         c = Matrix(result, code.weighted_sum(batch, instruction.shape.strides[: len(batch)]), rows, 1)
 
         def end(row: IndexValue, column: IndexValue, total: Register) -> None:
             linear = c.offset(code, row, column)
             value = total if problem.parts > 1 else rounded(code, problem.dtype, problem.result, total)
-            if results.ends:
-                store(code, result, problem.result, linear, value)
-                return
-            places = [*batch]
-            pairs = [(row, left), (column, right)]
-            for part, side in reversed(pairs) if exchanged else pairs:
-                dims = [side.operand.shape.dims[d] for d in side.free]
-                places += code.split(part, dims, list(reversed(range(len(dims)))))
-            index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
-            e.bind(instruction, index, value)
-            write_all(e, results.leaves, index)
+            places = [(row, left), (column, right)]
+            give(e, results, batch, places[::-1] if exchanged else places, linear, value)
 
         given = end if blocking.hands_on else None
         operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
@@ -138,34 +128,21 @@ def emit_tiled_dot(e: Elemental, results: Results, blocking: Blocking, steps: St
         whole = _Tiled(code, problem, block, operands, c.in_parts(code, problem.parts), spaces, given)
         whole = replace(whole, chain=blocking.chain)
         if steps is not None and width is not None:
-            width *= problem.parts
-            whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
+            whole = replace(whole, columns=bounds(code, steps, problem.columns))
         if steps is not None and height is not None:
             bands = _bands_of_steps(code, steps, height)
         else:
-            bands = _bands(code, problem.rows, BAND if blocking.banded else problem.rows)
+            bands = pieces(code, problem.rows, BAND if blocking.banded else problem.rows)
         for top, count in bands:
             whole.of_rows(top, count).emit()
 
 
-def _bands(code: Code, rows: int, most: int) -> Iterator[tuple[IndexValue, int]]:
-    """Loops over blocks of at most `most` rows: (the first row, their number)."""
-    for start, end, count in parts(rows, most):
-        loop = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-        yield loop.index, count
-        loop.close()
-
-
 def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[IndexValue, int]]:
-    """The same for the rows of the steps, of which each has `height`."""
+    """Loops over blocks of the rows of the steps, of which each has `height`: (the first row, their number)."""
     most = max(1, BAND // height)
     together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
     for _, step, count in blocks(code, steps, [steps.partition.extent], together):
         yield code.multiply(step, height), count * height
-
-
-def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
-    return code.weighted_sum(batch, side.loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,13 +238,10 @@ class _Tiled:
         """Multiply a few rows of B after the other, along all columns. Tiles fetch their columns of the next ones."""
         p, code = self.problem, self.code
         first, last = self.columns or (0, p.columns)
-        for start, end, depth in parts(p.depth, self.block):
-            rows = code.loop(end - start, start=start, step=depth, unroll=Unroll.NEVER)
-            begins = code.b.icmp_unsigned("==", code.value(rows.index), I64(0))
-            panels = code.range(first, last, p.panel, unroll=Unroll.NEVER)
-            replace(self, first=begins)._rows(panels.index, p.panel, rows.index, depth, self.c)
-            panels.close()
-            rows.close()
+        for row, depth in pieces(code, p.depth, self.block):
+            begins = code.b.icmp_unsigned("==", code.value(row), I64(0))
+            with code.range(first, last, p.panel, unroll=Unroll.NEVER) as panel:
+                replace(self, first=begins)._rows(panel, p.panel, row, depth, self.c)
 
     def _beside(self, space: Pointer, column: IndexValue) -> Matrix:
         """Memory for sums of a panel. Column `column` is its first, so that tiles find it and C by equal numbers."""
@@ -329,38 +303,25 @@ class _Tiled:
     def _add(self, source: Matrix, target: Matrix, column: IndexValue, width: int) -> None:
         """Add columns of one matrix of partial sums to those of another."""
         p, code = self.problem, self.code
-        rows = code.loop(p.rows)
-        columns = code.loop(width)
-        place = code.add(column, columns.index)
-        to, from_ = (m.at(code, p.dtype, rows.index, place) for m in (target, source))
-        first, second = (code.b.load(at, typ=p.element, align=p.dtype.bytes) for at in (to, from_))
-        code.b.store(code.b.fadd(first, second), to, align=p.dtype.bytes)
-        columns.close()
-        rows.close()
+        with code.loop(p.rows) as row, code.loop(width) as j:
+            place = code.add(column, j)
+            to, from_ = (m.at(code, p.dtype, row, place) for m in (target, source))
+            first, second = (code.b.load(at, typ=p.element, align=p.dtype.bytes) for at in (to, from_))
+            code.b.store(code.b.fadd(first, second), to, align=p.dtype.bytes)
 
     def _clear(self, m: Matrix, height: int, width: int, first: IndexValue = 0) -> None:
         p, code = self.problem, self.code
-        rows = code.loop(height)
-        columns = code.loop(width)
-        place = m.at(code, p.dtype, rows.index, code.add(first, columns.index))
-        code.b.store(ir.Constant(p.element, 0), place, align=p.dtype.bytes)
-        columns.close()
-        rows.close()
+        with code.loop(height) as row, code.loop(width) as column:
+            place = m.at(code, p.dtype, row, code.add(first, column))
+            code.b.store(ir.Constant(p.element, 0), place, align=p.dtype.bytes)
 
     def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
         p, code = self.problem, self.code
-        whole = p.rows - p.rows % p.tile_rows
-        for start, end in ((0, whole), (whole, p.rows)):
-            if start != end:
-                count = min(p.tile_rows, end - start)
-                tiles = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-                self.operands.pack_left(Tile(tiles.index, count, column, width), row, depth)
-                panels = code.loop(self._panels(width), unroll=Unroll.NEVER)
-                first = code.add(column, code.multiply(panels.index, p.panel))
-                tile = Tile(tiles.index, count, first, min(width, p.panel))
-                self._tile(tile, self._panel(panels.index), row, depth, target)
-                panels.close()
-                tiles.close()
+        for top, count in pieces(code, p.rows, p.tile_rows):
+            self.operands.pack_left(Tile(top, count, column, width), row, depth)
+            with code.loop(self._panels(width), unroll=Unroll.NEVER) as panel:
+                first = code.add(column, code.multiply(panel, p.panel))
+                self._tile(Tile(top, count, first, min(width, p.panel)), self._panel(panel), row, depth, target)
 
     def _tile(self, tile: Tile, panel: ir.Value, row: IndexValue, depth: int, target: Matrix) -> None:
         """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""
@@ -386,7 +347,7 @@ class _Tiled:
             I64(0) if apart else self._adds(),
             self.spaces.partial.value,
             tile.width,
-            -(-tile.width * p.dtype.bytes // LINE) if fetches else 0,
+            -(-tile.width * p.dtype.bytes // p.processor.line_bytes) if fetches else 0,
             ahead,
             self.operands.b.row,
         )
@@ -403,14 +364,13 @@ class _Tiled:
         """Give the sums of `count` rows from `top` on to `end`; `sums` begins with the first of them."""
         p, code = self.problem, self.code
         assert self.end is not None
-        rows = code.loop(count, unroll=Unroll.NEVER)
-        columns = code.loop(width // p.parts, unroll=over_columns(width))
-        place = code.add(code.divide(column, p.parts), columns.index)
-        first = sums.at(code, p.dtype, rows.index, code.multiply(place, p.parts))
-        total = code.b.load(first, typ=p.element, align=p.dtype.bytes) if p.parts == 1 else pair(code, p.dtype, first)
-        self.end(code.add(self.top, code.add(top, rows.index)), place, total)
-        columns.close()
-        rows.close()
+        with code.loop(count, unroll=Unroll.NEVER) as row, code.loop(width // p.parts, unroll=over_columns(width)) as j:
+            place = code.add(code.divide(column, p.parts), j)
+            first = sums.at(code, p.dtype, row, code.multiply(place, p.parts))
+            total = (
+                code.b.load(first, typ=p.element, align=p.dtype.bytes) if p.parts == 1 else pair(code, p.dtype, first)
+            )
+            self.end(code.add(self.top, code.add(top, row)), place, total)
 
 
 @form(

@@ -13,22 +13,24 @@ from ...hlo.records import dataclass
 from ..core.builder import IndexValue, Unroll
 from ..core.registers import memory_type
 from ..core.view import View
+from ..loops.access import fastest_dimension
 from ..loops.elemental import Elemental, Index
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, Unfit, form, needs
 from ..loops.leaf import write_all
+from ..loops.linear import source_of
 from ..loops.memory import address
 from ..loops.ranges import Steps, loops_over
 from . import sum_run
 from .long_sums import LINE_BYTES
 from .reduce import simple_op
-from .sum_run import MAXIMUM_LENGTH, MINIMUM_LENGTH, SumRun, Term, is_run, source_of
+from .sum_run import MAXIMUM_LENGTH, MINIMUM_LENGTH, SumRun, Term, is_run
 
 
 def is_column_reduce(view: View, instruction: Instruction) -> bool:
     """Whether the fastest dimension in memory is kept and long enough for vectors."""
     source = instruction.operands[0].shape
-    fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
+    fastest = fastest_dimension(source)
     return (
         fastest is not None
         and fastest not in instruction.dimensions
@@ -42,23 +44,19 @@ MINIMUM_COLUMNS = 8
 """Columns at least, for rows to be reduced into them."""
 
 MINIMUM_WIDE_COLUMNS = 5
-"""The same of numbers of 32 bits and more, for which no step takes more than an operation or two: a nest over results
+"""As above, for numbers of 32 bits and more, for which no step takes more than an operation or two: a nest over results
 would gather elements of several rows.
 """
 
 
-GATHERING = 512
-"""Bits of vectors of processors on which a nest over results of bf16 is vectors of several rows. With others, fewer
-columns are enough of bf16, too: they would be scalars.
-"""
-
-
 def _has_enough_of_few(view: View, instruction: Instruction) -> bool:
-    """Whether MINIMUM_WIDE_COLUMNS columns are enough."""
+    """Whether MINIMUM_WIDE_COLUMNS columns are enough. Of bf16 they are where processors do not gather: a nest over
+    results would be scalars there, and is vectors of several rows elsewhere.
+    """
     dtype, op = instruction.operands[0].shape.dtype, simple_op(instruction.called()[0])
     compares = dtype.is_float and op is not None and op.opcode in (Op.MAXIMUM, Op.MINIMUM)
     if dtype is DType.BF16:
-        return op is not None and view.vector_bits < GATHERING
+        return op is not None and not view.processor.gathers
     return dtype.bytes >= 4 and op is not None and not compares
 
 
@@ -109,22 +107,21 @@ class ColumnRun:
 def emit(e: Elemental, results: Results, given: ColumnRun, steps: Steps | None) -> None:
     """Emit the sum, each result followed by what depends on it, with its value bound."""
     code, (reduction,) = e.code, results.products
-    (operand, init), inside = reduction.operands, () if steps is None else steps.dimensions
+    operand, init = reduction.operands
     dtype, dims, outer = operand.shape.dtype, operand.shape.dims, range(given.outer)
-    start = e.value(init, e.scalar(init.shape))
+    start = e.number(init)
     helper = SumRun(Term.ELEMENT, dtype, given.ahead, given.width)
-    with loops_over(code, steps, inside, dims, outer, Unroll.NEVER) as places:
+    with loops_over(code, steps, dims, outer, Unroll.NEVER) as places:
         first = code.weighted_sum([places[d] for d in outer], [operand.shape.strides[d] for d in outer])
         sums = helper.call_into(code, [address(code, e.leaves[given.source], dtype, first)], given.rows * given.width)
-        column = code.loop(given.width)
-        sizes = [dims[d] for d in given.columns]
-        positions: list[IndexValue] = [places[d] for d in outer]
-        positions += code.split(column.index, sizes, list(reversed(range(len(sizes)))))
-        index = Index.at(code, reduction.shape, positions)
-        slot = code.b.gep(sums, [code.value(column.index)], inbounds=True, source_etype=memory_type(dtype))
-        e.bind(reduction, index, code.b.fadd(start, code.b.load(slot, typ=memory_type(dtype), align=dtype.bytes)))
-        write_all(e, results.leaves, index)
-        column.close()
+        with code.loop(given.width) as column:
+            sizes = [dims[d] for d in given.columns]
+            positions: list[IndexValue] = [places[d] for d in outer]
+            positions += code.split(column, sizes)
+            index = Index.at(code, reduction.shape, positions)
+            slot = code.b.gep(sums, [code.value(column)], inbounds=True, source_etype=memory_type(dtype))
+            e.bind(reduction, index, code.b.fadd(start, code.b.load(slot, typ=memory_type(dtype), align=dtype.bytes)))
+            write_all(e, results.leaves, index)
 
 
 @form("reduce/run", emit, sum_run, MINIMUM_LENGTH="elements of a run", MAXIMUM_LENGTH="elements of a run")

@@ -16,11 +16,11 @@ from ..core.builder import IndexValue, Unroll, over_columns
 from ..core.registers import Register
 from ..core.stack import StackArray
 from ..core.view import View
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, Index
 from ..loops.fetch import fetch, streams_of
 from ..loops.form import Fit, Results, Task, form
 from ..loops.leaf import write_all
-from ..loops.memory import LINE
 from ..loops.ranges import Steps, column_blocks, columns_fit
 from ..numerics import half
 from ..numerics.narrow import NARROW
@@ -34,7 +34,7 @@ BLOCK = 256
 """Columns of a convolution whose accumulators are on the stack together."""
 
 COLUMNS = 1024
-"""The same of a reduction: the longer the pieces of rows, the faster they come from memory."""
+"""As above, for a reduction: the longer the pieces of rows, the faster they come from memory."""
 
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
@@ -43,24 +43,24 @@ PAIRED_ROWS = 2 * ROWS
 """The same for a maximum: each pass reads and writes two accumulators."""
 
 LONG_ROW, SMALL = 512, 1 << 16
-"""Columns from which on LLVM has the loops that it needs to make vectors, and no others. Elements of which few columns
-may take a third longer, as that is nothing.
+"""Minimum columns for which LLVM has just the loops that it needs to make vectors. Elements of which few columns may
+take a third longer, as that is nothing.
 """
 
 VECTOR = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache: a loop over them is one vector."""
 
-ODD, WIDE, GATHERING = range(3, 16), 4, 512
-"""Columns that fill no vector; bytes of their elements, and bits of a processor's vectors, with which LLVM gathers."""
+ODD, WIDE = range(3, 16), 4
+"""Columns that fill no vector, and bytes of their elements, with which LLVM gathers where processors can."""
 
 UNROLLED = 64
 """Elements of a block of all rows that LLVM has side by side, and makes vectors of."""
 
 PARTED = range(5, 32)
-"""Columns that are parted if they are no power of two."""
+"""Columns that are split if they are no power of two."""
 
 WHOLE = 4
-"""Columns of a part from which on it is a vector; two are scalars, which LLVM joins if it pays."""
+"""Minimum columns of a part for which it is a vector; two are scalars, which LLVM joins if it pays."""
 
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
@@ -78,7 +78,7 @@ class ColumnReducer(Reducer):
         best = self.reduction.is_float_extremum
         self.by_key = best and self.dtypes[0] is DType.F16  # half of the bytes of f32, and no conversion
         self.in_pairs = has_pairs(self.reduction)
-        self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
+        self.initial = self.open([e.number(init) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(COLUMNS, width)) for init in arrays]
 
@@ -89,28 +89,24 @@ class ColumnReducer(Reducer):
         return list(open_pair(self.code, opened[0])) if self.in_pairs else opened
 
     def _key(self, value: Register) -> ir.Value:
-        assert self.simple is not None and isinstance(value, ir.Value)
-        return half.key_of(self.code, self.simple.opcode, value)
+        return half.key_of(self.code, self.op, value)
 
     def close(self, values: Sequence[Register]) -> list[Register]:
         if self.by_key:
-            assert isinstance(values[0], ir.Value)
             return [half.of_key(self.code, values[0])]
         return super().close([close_pair(self.code, list(values))] if self.in_pairs else values)
 
     def combine_all(self, accumulators: list[Register], rows: Sequence[Sequence[Register]]) -> list[Register]:
         """The accumulators after several rows, which are not in partial sums."""
         if self.by_key:
-            assert self.simple is not None
             best = accumulators[0]
             for row in rows:
-                best = half.best_key(self.code, self.simple.opcode, best, self._key(row[0]))
+                best = half.best_key(self.code, self.op, best, self._key(row[0]))
             return [best]
         if self.in_pairs:
-            assert self.simple is not None
             values = [self.widened(row)[0] for row in rows]
-            return list(combine_rows(self.code, self.simple.opcode, accumulators, values))
-        if self.simple is not None and self.simple.opcode is Op.MULTIPLY and self.reorders:
+            return list(combine_rows(self.code, self.op, accumulators, values))
+        if self.simple is not None and self.op is Op.MULTIPLY and self.reorders:
             first, *others = [self.widened(row) for row in rows]
             return self.join(accumulators, functools.reduce(self.join, others, first))
         for row in rows:
@@ -177,18 +173,17 @@ def emit_column_reduce(e: Elemental, results: Results, blocks: Blocks, steps: St
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
     reducers = ColumnReducers(e, results.products, source.dims[fastest])
     order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
-    loops = column_blocks(code, steps, blocks.inside, source.dims, order, fastest, COLUMNS, blocks.around)
+    loops = column_blocks(code, steps, source.dims, order, fastest, COLUMNS, blocks.around, blocks.inside)
     for positions, start, block in loops:
         reducers.fill(block)
         _accumulate(e, reducers, positions, blocks, start, block)
         for first_column, width in parts_of(block):
-            column = code.loop(width, unroll=_over_many(blocks, block))
-            at = code.add(column.index, first_column)
-            positions[fastest] = code.add(start, at)
-            index = Index.at(code, result, [positions[d] for d in kept])
-            reducers.bind(at, index)
-            write_all(e, results.leaves, index)
-            column.close()
+            with code.loop(width, unroll=_over_many(blocks, block)) as column:
+                at = code.add(column, first_column)
+                positions[fastest] = code.add(start, at)
+                index = Index.at(code, result, [positions[d] for d in kept])
+                reducers.bind(at, index)
+                write_all(e, results.leaves, index)
 
 
 def _accumulate(
@@ -203,38 +198,47 @@ def _accumulate(
     code, first, fastest = e.code, reducers.all[0], blocks.fastest
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
-    # LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
-    # reorder what rows give, vectors of rows, with gathers.
-    whole = not all(reducer.in_parts for reducer in reducers.all)
-    unroll = _over_many(blocks, block) if block > UNROLLABLE else Unroll.VECTORS if whole else over_columns(block)
-    if unroll is Unroll.VECTORS and _are_gathered(code.view, first.instruction, block):
-        unroll = over_columns(block)
+    unroll = _unroll_of(e.view, reducers, blocks, block)
     ahead = (
         streams_of(e.view, [o for r in reducers.all for o in r.operands], source)
         if block < source.dims[fastest]
         else []
     )
-    columns = max(VECTOR, *(LINE // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
+    line_bytes = e.view.processor.line_bytes
+    columns = max(VECTOR, *(line_bytes // stream.shape.dtype.bytes for stream in ahead)) if ahead else block
     columns = columns if block % columns == 0 else block
     together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) and columns == block else ROWS
     for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
         piece = columns if rows == together else block
-        line = code.loop(block, step=piece, unroll=Unroll.NEVER)
-        if piece < block:
-            positions[fastest] = code.add(block_start, line.index)
-            for k in range(rows):
-                positions[order[-1]] = code.add(places[-1], rows + k)
-                fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
-        for start, width in parts_of(piece):
-            kind = unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
-            column = code.loop(width, unroll=kind)
-            at = code.add(line.index, code.add(column.index, start))
-            positions[fastest] = code.add(block_start, at)
-            _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
-            column.close()
-        line.close()
+        with code.loop(block, step=piece, unroll=Unroll.NEVER) as line:
+            if piece < block:
+                positions[fastest] = code.add(block_start, line)
+                for k in range(rows):
+                    positions[order[-1]] = code.add(places[-1], rows + k)
+                    fetch(e, ahead, code.weighted_sum(positions, source.strides), piece)
+            for start, width in parts_of(piece):
+                kind = (
+                    unroll if width == block else Unroll.VECTORS if piece < block or width >= WHOLE else Unroll.FREELY
+                )
+                with code.loop(width, unroll=kind) as column:
+                    at = code.add(line, code.add(column, start))
+                    positions[fastest] = code.add(block_start, at)
+                    _combine(e, reducers, positions, order[-1], [code.add(places[-1], k) for k in range(rows)], at)
+
+
+def _unroll_of(view: View, reducers: ColumnReducers, blocks: Blocks, block: int) -> Unroll:
+    """The mode of a loop over columns that adds up.
+
+    LLVM unrolls few columns before it makes vectors: they become scalars, joined again one by one, or, where it may
+    reorder what rows give, vectors of rows, with gathers.
+    """
+    if block > UNROLLABLE:
+        return _over_many(blocks, block)
+    whole = not all(reducer.in_parts for reducer in reducers.all)
+    gathered = _are_gathered(view, reducers.all[0].instruction, block)
+    return Unroll.VECTORS if whole and not gathered else over_columns(block)
 
 
 def _combine(
@@ -282,7 +286,7 @@ def _are_gathered(view: View, instruction: Instruction, width: int) -> bool:
     """
     wide = all(operand.shape.dtype.bytes >= WIDE for operand in instruction.operands)
     count = math.prod(instruction.operands[0].shape.dims[d] for d in instruction.dimensions)
-    return wide and view.vector_bits == GATHERING and width in ODD and count * width <= UNROLLED
+    return wide and view.processor.gathers and width in ODD and count * width <= UNROLLED
 
 
 def _over_many(blocks: Blocks, block: int) -> Unroll:
@@ -330,7 +334,7 @@ def columns(task: Task) -> Fit:
     view, first, products = task.view, task.product(Op.REDUCE), task.results.products
     source = first.operands[0].shape
     kept = tuple(d for d in range(source.rank) if d not in first.dimensions)
-    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    fastest = live_dimensions(source)[0]
     count, inside = source.dims[fastest], tuple(kept[d] for d in task.numbered)
     around = Unroll.SCALAR if _are_gathered(view, first, count) else Unroll.FREELY
     few, small = count < LONG_ROW and source.size > SMALL, source.size <= SMALL

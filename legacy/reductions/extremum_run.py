@@ -15,16 +15,16 @@ from ..core.helper import call, declared
 from ..core.registers import I64, POINTER, memory_type, real_constant
 from ..core.stack import StackArray, alloca
 from ..core.view import View
-from ..loops.along import stored_of
 from ..loops.fetch import AHEAD
-from ..loops.memory import LINE, Pointer, prefetch
+from ..loops.linear import source_of
+from ..loops.memory import Pointer, prefetch
 from .extremum import close_chains, close_pair, combine_chains, combine_rows, open_chains, open_pair
 
 LANES, ROWS = 64, 4
 """Accumulators side by side, and elements that each takes together."""
 
 LEAST = LANES * ROWS
-"""Elements from which on the function is called. Where they are no multiple, it takes some of the last ones twice."""
+"""Minimum elements for which the function is called. If they are no multiple, it takes some of the last ones twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,7 @@ class Run:
         return code.b.load(result, typ=type_, align=self.dtype.bytes)
 
     def declare(self, module: ir.Module) -> ir.Function:
-        function = declared(module, self.name, [POINTER, I64, POINTER], [True, False])
-        for parameter in (function.args[0], function.args[2]):
-            parameter.add_attribute("noalias")
-        return function
+        return declared(module, self.name, [POINTER, I64, POINTER], [True, False], (0, 2))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -59,25 +56,22 @@ class Run:
         first = real_constant(type_, -math.inf if self.op is Op.MAXIMUM else math.inf)
         lanes = [StackArray(code, value, LANES) for value in open_pair(code, first)]
         for array, value in zip(lanes, open_pair(code, first), strict=True):
-            loop = code.loop(LANES, unroll=Unroll.VECTORS)
-            array.write(loop.index, value)
-            loop.close()
-        turn = code.loop(count, step=LEAST, unroll=Unroll.NEVER)
-        start = code.minimum(turn.index, code.subtract(count, LEAST))
-        at = code.b.gep(source, [code.value(start)], source_etype=type_)
-        if self.ahead:
-            for k in range(0, LEAST * bytes_, LINE):
-                prefetch(code, Pointer(at), self.dtype, (AHEAD + k) // bytes_)
-        loop = code.loop(LANES, unroll=Unroll.VECTORS)
-        values = []
-        for row in range(ROWS):
-            place = code.b.gep(at, [code.value(code.add(loop.index, row * LANES))], source_etype=type_)
-            values.append(code.b.load(place, typ=type_, align=bytes_))
-        pair = combine_rows(code, self.op, [array.read(loop.index) for array in lanes], values)
-        for array, value in zip(lanes, pair, strict=True):
-            array.write(loop.index, value)
-        loop.close()
-        turn.close()
+            with code.loop(LANES, unroll=Unroll.VECTORS) as i:
+                array.write(i, value)
+        with code.loop(count, step=LEAST, unroll=Unroll.NEVER) as turn:
+            start = code.minimum(turn, code.subtract(count, LEAST))
+            at = code.b.gep(source, [code.value(start)], source_etype=type_)
+            if self.ahead:
+                for k in range(0, LEAST * bytes_, code.view.processor.line_bytes):
+                    prefetch(code, Pointer(at), self.dtype, (AHEAD + k) // bytes_)
+            with code.loop(LANES, unroll=Unroll.VECTORS) as n:
+                values = []
+                for row in range(ROWS):
+                    place = code.b.gep(at, [code.value(code.add(n, row * LANES))], source_etype=type_)
+                    values.append(code.b.load(place, typ=type_, align=bytes_))
+                pair = combine_rows(code, self.op, [array.read(n) for array in lanes], values)
+                for array, value in zip(lanes, pair, strict=True):
+                    array.write(n, value)
         loop = code.loop(LANES, carried=open_chains(code, first), unroll=Unroll.VECTORS)
         best = close_pair(code, [array.read(loop.index) for array in lanes])
         chains = loop.close(combine_chains(code, self.op, list(loop.carried), best))
@@ -85,10 +79,10 @@ class Run:
         code.b.ret_void()
 
 
-def source_of(view: View, operand: Instruction, count: int) -> Instruction | None:
+def source_of_run(view: View, operand: Instruction, count: int) -> Instruction | None:
     """What is in memory and has the elements of an operand at the same offsets, if the function computes an extremum
     of `count` neighbours of it.
     """
     if count < LEAST or view.by_element or operand.shape.dtype not in (DType.F32, DType.F64):
         return None
-    return stored_of(view, operand)
+    return source_of(operand, view.leaves)

@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll, over_columns
-from ..core.registers import I32, Register, flatten, poison, real_constant, splat, unflatten
+from ..core.registers import I32, Register, flatten, real_constant, shuffled, splat, unflatten
 from ..core.stack import alloca
 
 TERMS = 32
@@ -184,9 +184,8 @@ class PartialArrays:
             least = min(lanes, WIDEST // _bytes(type_)) if end * _bytes(type_) <= LINE_BYTES else lanes
             yield from ((place, least) for place in range(0, end, least))
             return
-        loop = self.code.loop(end, step=lanes, unroll=Unroll.DONE if lanes > 1 else over_columns(end))
-        yield loop.index, lanes
-        loop.close()
+        with self.code.loop(end, step=lanes, unroll=Unroll.DONE if lanes > 1 else over_columns(end)) as i:
+            yield i, lanes
 
     def _slots(self, place: IndexValue) -> list[tuple[ir.Value, ir.Type]]:
         spaces = zip(self.levels[self.depth], self.types, strict=True)
@@ -268,14 +267,35 @@ class PartialSums(PartialArrays):
                 yield from self._line(lines * self.width, rest)
 
     def _line(self, start: IndexValue, width: int) -> Iterator[list[Register]]:
-        loop = self.code.loop(width, unroll=over_columns(width))
-        self.positions[-1], self.lane = self.code.add(start, loop.index), loop.index
-        yield self.read(loop.index)
-        loop.close()
+        with self.code.loop(width, unroll=over_columns(width)) as i:
+            self.positions[-1], self.lane = self.code.add(start, i), i
+            yield self.read(i)
 
     def put(self, values: Sequence[Register]) -> None:
         """Set the accumulators of the current element."""
         self.write(self.lane, values)
+
+    def add_lines(
+        self,
+        begin: IndexValue,
+        end: IndexValue,
+        lines: int,
+        add: Callable[[IndexValue, IndexValue], None],
+        fetch: Callable[[IndexValue], None],
+    ) -> None:
+        """Call add(start of a line, lane) in loops over whole lines, `lines` of which have partial sums of their own.
+        fetch: called for each line before.
+        """
+        code, width = self.code, self.width
+        with code.range(begin, end, width * lines, unroll=Unroll.NEVER) as block:
+            self.enter()
+            left = code.minimum(code.subtract(end, block), width * lines)
+            with code.loop(left, step=width, unroll=Unroll.NEVER) as line:
+                start = code.add(block, line)
+                fetch(start)
+                with code.loop(width, unroll=Unroll.VECTORS) as lane:
+                    add(start, lane)
+            self.leave()
 
     def totals(self) -> list[Register]:
         """The sums over all elements, after `steps`."""
@@ -306,9 +326,7 @@ class PartialSums(PartialArrays):
         b = self.code.b
         if lanes == 1:
             return b.fadd(b.extract_element(vector, I32(0)), b.extract_element(vector, I32(1)))
-        blank = poison(vector.type)
-        masks = [ir.Constant(ir.VectorType(I32, lanes), list(range(s, s + lanes))) for s in (0, lanes)]
-        return b.fadd(*(b.shuffle_vector(vector, blank, mask) for mask in masks))
+        return b.fadd(*(shuffled(b, vector, range(first, first + lanes)) for first in (0, lanes)))
 
 
 def _padded(width: int) -> int:

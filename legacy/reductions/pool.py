@@ -23,11 +23,10 @@ from .reduce_window import BLOCK, axes_of, combine, open_rows
 def emit_phases(e: Elemental, results: Results, parameters: None, steps: Steps | None = None) -> None:
     """Compute a block of results at a time: first over the other dimensions, then along memory."""
     code, instruction, shape, pointer = e.code, results.root, results.shape, results.first.pointer(e)
-    init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
+    init = e.number(instruction.operands[1])
     *outer, column = reversed(shape.minor_to_major)
-    inside = () if steps is None else steps.dimensions
     phased = PhasedPool(e, instruction, init, min(BLOCK, shape.dims[column]))
-    for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
+    for positions, start, width in column_blocks(code, steps, shape.dims, outer, column, BLOCK):
         phased.block(positions, start, width, pointer)
 
 
@@ -37,20 +36,18 @@ def emit_pool(e: Elemental, results: Results, key: Op | None, steps: Steps | Non
     key: the operation, if a block has the keys of its results, which are integers.
     """
     code, instruction, shape, pointer = e.code, results.root, results.shape, results.first.pointer(e)
-    init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
+    init = e.number(instruction.operands[1])
     *outer, column = reversed(shape.minor_to_major)
-    inside = () if steps is None else steps.dimensions
-    for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
+    for positions, start, width in column_blocks(code, steps, shape.dims, outer, column, BLOCK):
         first = init if key is None else half.key_of(code, key, init)
         stack = StackArray(code, first, width)
         stack.fill(width, first)
         _pool_block(e, instruction, positions, key, start, stack, width)
-        each = code.loop(width, unroll=_unroll(instruction, width))
-        positions[column] = code.add(start, each.index)
-        found = stack.read(each.index)
-        found = found if key is None else half.of_key(code, found)
-        store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), found)
-        each.close()
+        with code.loop(width, unroll=_unroll(instruction, width)) as each:
+            positions[column] = code.add(start, each)
+            found = stack.read(each)
+            found = found if key is None else half.of_key(code, found)
+            store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), found)
 
 
 def key_of(view: View, instruction: Instruction) -> Op | None:

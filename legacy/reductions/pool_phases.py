@@ -64,32 +64,29 @@ class PhasedPool:
         self._row(places, start, count)
         for loop in reversed(loops):
             loop.close()
-        each = code.loop(width, unroll=over_columns(width))
-        value, shape = self.init, instruction.shape
-        for tap in range(self.axis.window):
-            turn, phase = divmod(tap, self.axis.stride)
-            met = self.phases[phase].read(code.add(each.index, turn))
-            value = combine(self.e, instruction, [value], [met])[0]
-        where = [*positions]
-        where[self.column] = code.add(start, each.index)
-        store(code, pointer, shape.dtype, Index.at(code, shape, where).offset(shape), value)
-        each.close()
+        with code.loop(width, unroll=over_columns(width)) as each:
+            value, shape = self.init, instruction.shape
+            for tap in range(self.axis.window):
+                turn, phase = divmod(tap, self.axis.stride)
+                met = self.phases[phase].read(code.add(each, turn))
+                value = combine(self.e, instruction, [value], [met])[0]
+            where = [*positions]
+            where[self.column] = code.add(start, each)
+            store(code, pointer, shape.dtype, Index.at(code, shape, where).offset(shape), value)
 
     def _fill(self, start: IndexValue, count: int) -> None:
         """Write what is combined with a row: everywhere, or where a single row leaves gaps."""
         code, end = self.code, self.code.add(start, count)
         if self.joins:
-            fill = code.loop(count, unroll=over_columns(count))
-            for phase in self.phases:
-                phase.write(fill.index, self.start)
-            fill.close()
+            with code.loop(count, unroll=over_columns(count)) as fill:
+                for phase in self.phases:
+                    phase.write(fill, self.start)
             return
         for p, phase in enumerate(self.phases):
             first, last = _turns(self.axis, p)
             for low, high in ((start, code.minimum(end, first)), (code.maximum(start, last), end)):
-                each = code.range(low, high)
-                phase.write(code.subtract(each.index, start), self.start)
-                each.close()
+                with code.range(low, high) as each:
+                    phase.write(code.subtract(each, start), self.start)
 
     def _row(self, places: list[IndexValue], start: IndexValue, count: int) -> None:
         """Combine a row of the input with the phases: turns [start, start + count) of `stride` columns each."""
@@ -108,16 +105,15 @@ class PhasedPool:
         self, places: list[IndexValue], start: IndexValue, within: tuple[IndexValue, IndexValue], phases: Sequence[int]
     ) -> None:
         code, source = self.code, self.instruction.operands[0]
-        each = code.range(*within)
-        slot = code.subtract(each.index, start)
-        first = code.add(code.multiply(each.index, self.axis.stride), -self.axis.low)
-        for p in phases:
-            places[self.column] = code.add(first, p)
-            value = self.e.value(source, Index.at(code, source.shape, places))
-            if self.joins:
-                value = combine(self.e, self.instruction, [self.phases[p].read(slot)], [value])[0]
-            self.phases[p].write(slot, value)
-        each.close()
+        with code.range(*within) as each:
+            slot = code.subtract(each, start)
+            first = code.add(code.multiply(each, self.axis.stride), -self.axis.low)
+            for p in phases:
+                places[self.column] = code.add(first, p)
+                value = self.e.value(source, Index.at(code, source.shape, places))
+                if self.joins:
+                    value = combine(self.e, self.instruction, [self.phases[p].read(slot)], [value])[0]
+                self.phases[p].write(slot, value)
 
 
 def _turns(axis: Axis, phase: int) -> tuple[int, int]:

@@ -34,7 +34,7 @@ from .extremum import (
     open_chains,
     open_pair,
 )
-from .extremum_run import Run, source_of
+from .extremum_run import Run, source_of_run
 from .long_sums import TERMS, UNBOUNDED, PartialSums, nothing
 from .short_rows import source_of_row, sum_of_row
 from .sum_run import MINIMUM_LENGTH, Made, run_along, sum_along
@@ -100,8 +100,14 @@ class Reducer:
         self.simple, self.length, self.in_single = reduction.simple, reduction.length, reduction.in_single
         self.in_parts, self.in_chains = reduction.in_parts, reduction.in_chains
 
+    @property
+    def op(self) -> Op:
+        """The operation that is the whole region."""
+        assert self.simple is not None
+        return self.simple.opcode
+
     def unroll(self, size: int) -> Unroll:
-        """Of a loop over so many elements: LLVM interleaves the chains of a maximum only where it may unroll."""
+        """Of a loop over a number of elements: LLVM interleaves the chains of a maximum only where it may unroll."""
         if not self.in_chains or size < FEWEST_VECTORS:
             return Unroll.SHORT
         return Unroll.FREELY if size > UNROLLABLE else Unroll.VECTORS
@@ -134,15 +140,13 @@ class Reducer:
 
     def combine_chains(self, chains: Sequence[Register], value: Register) -> list[Register]:
         """The accumulators of a long maximum or minimum after a widened value."""
-        assert self.simple is not None
-        return list(combine_chains(self.code, self.simple.opcode, list(chains), value))
+        return combine_chains(self.code, self.op, [*chains], value)
 
     def run(self, first: ir.Value, count: int, ahead: bool = False) -> ir.Value:
         """The extremum of `count` elements in memory, by the function that kernels share. ahead: what follows is
         fetched.
         """
-        assert self.simple is not None
-        return Run(self.simple.opcode, self.dtypes[0], ahead).call(self.code, first, count)
+        return Run(self.op, self.dtypes[0], ahead).call(self.code, first, count)
 
     def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """Combine accumulators of a simple reduction, in this order."""
@@ -152,9 +156,8 @@ class Reducer:
 
     def merge(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
         """The accumulators of a simple reduction of the values of both."""
-        assert self.simple is not None
         if self.in_chains:
-            return join_chains(self.code, self.simple.opcode, list(first), list(second))
+            return join_chains(self.code, self.op, [*first], [*second])
         return self.join(first, second)
 
     def result(self, values: list[Register]) -> Register:
@@ -171,15 +174,15 @@ SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINI
 """The operations of regions on narrow floats, on f32."""
 
 PAIRED = 12
-"""Elements of a column from which on its maximum has two accumulators, whose closing costs some instructions."""
+"""Minimum elements of a column for which its maximum has two accumulators, whose closing costs some instructions."""
 
 FEWEST_VECTORS, UNROLLABLE = 16, 64
-"""Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024. Up to
-the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
+"""Minimum elements along a dimension for which loops over chains may be unrolled: 0.6 to 0.7 of the time for 1024. Up
+to the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
 """
 
 LANED = 128
-"""Elements along memory from which on a maximum is in the lanes of lines, which are combined once at the end."""
+"""Minimum elements along memory for which a maximum is in the lanes of lines, which are combined once at the end."""
 
 SHORT = 32
 """Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""
@@ -252,12 +255,11 @@ def _extremum_run(reducer: Reducer, inits: list[Register], along: Along, source:
 
 def _in_lanes(reducer: Reducer, inits: list[Register], along: Along, given: None) -> Values:
     """A maximum or minimum along the memory of large arrays."""
-    code, simple, (first,) = reducer.code, reducer.simple, reducer.widened(inits)
-    assert simple is not None
+    code, (first,) = reducer.code, reducer.widened(inits)
     lanes = PartialSums(code, open_pair(code, first), along.sizes, UNBOUNDED)
     for pair in lanes.steps(along.ahead(lanes.width)):
         value = yield reducer.operands[0], along.place(lanes.positions)
-        lanes.put(combine_rows(code, simple.opcode, list(pair), reducer.widened([value])))
+        lanes.put(combine_rows(code, reducer.op, list(pair), reducer.widened([value])))
     loop = code.loop(lanes.width, carried=reducer.open(inits), unroll=Unroll.VECTORS)
     best = close_pair(code, lanes.read(loop.index))
     return reducer.close(loop.close(reducer.combine_chains(loop.carried, best)))
@@ -318,7 +320,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
     if source is not None:
         return Way(_short_row, reduced, source)
     if found.in_chains:
-        source = source_of(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
+        source = source_of_run(view, operand, reduced.sizes[0]) if reduced.is_row and not found.in_single else None
         if source is not None:
             return Way(_extremum_run, reduced, source, shares=True)
         if reduced.sizes[-1] >= LANED and reduced.streams:
@@ -333,9 +335,7 @@ def way_of(view: View, instruction: Instruction) -> Way:
 
 def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     way, reducer = way_of(e.view, instruction), Reducer(e, instruction)
-    values = []
-    for init in reducer.inits:
-        values.append((yield init, e.scalar(init.shape)))
+    values = yield from e.read(reducer.inits)
     if not reducer.length:
         return reducer.result(values)
     along = Along(e, reducer.operands, way.reduced, index)

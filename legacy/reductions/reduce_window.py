@@ -14,6 +14,7 @@ from ...planning.partition import Partition
 from ..core.builder import Code, IndexValue, Loop, Once, Range
 from ..core.registers import DOUBLE, FLOAT, Register
 from ..core.stack import StackArray
+from ..loops.access import live_dimensions
 from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.form import Results
 from ..loops.memory import Pointer, store
@@ -30,9 +31,7 @@ def axes_of(instruction: Instruction) -> list[Axis]:
 def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, axes = e.code, axes_of(instruction)
     many = len(instruction.operands) // 2
-    values: list[Register] = []
-    for init in instruction.operands[many:]:
-        values.append((yield init, e.scalar(init.shape)))
+    values = yield from e.read(instruction.operands[many:])
     if all(axis.window and axis.size for axis in axes):
         loops, places = [], []
         for axis, position in zip(axes, index.multi, strict=True):
@@ -107,7 +106,7 @@ class Runs:
 
     @staticmethod
     def of(run: Running, shape: Shape, partition: Partition | None) -> Runs:
-        order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
+        order = live_dimensions(shape)[::-1]
         column = order[-1] if order and order[-1] != run.dimension else None
         outer = tuple(d for d in order if d not in (run.dimension, column))
         if column is not None or not outer:
@@ -142,20 +141,19 @@ class _Runner:
 
     def emit(self, steps: Steps | None) -> None:
         code, many, dims, outer = self.code, len(self.results), self.shape.dims, self.given.outer
-        inits = [self.e.value(init, self.e.scalar(init.shape)) for init in self.instruction.operands[many:]]
+        inits = [self.e.number(init) for init in self.instruction.operands[many:]]
         inits = [self.widened(v) for v in inits]
-        inside = () if steps is None else steps.dimensions
         if self.column is None:
             if self.given.together:
-                for positions, start, width in column_blocks(code, steps, inside, dims, outer[:-1], outer[-1], ROWS):
+                for positions, start, width in column_blocks(code, steps, dims, outer[:-1], outer[-1], ROWS):
                     self.positions = positions
                     self.along(inits, [(outer[-1], code.add(start, k)) for k in range(width)])
                 return
-            with loops_over(code, steps, inside, dims, outer) as positions:
+            with loops_over(code, steps, dims, outer) as positions:
                 self.positions = positions
                 self.along(inits, [(self.run.dimension, 0)])
             return
-        for positions, start, width in column_blocks(code, steps, inside, dims, outer, self.column, BLOCK):
+        for positions, start, width in column_blocks(code, steps, dims, outer, self.column, BLOCK):
             self.positions = positions
             self.block(inits, start, width)
 
@@ -195,16 +193,13 @@ class _Runner:
         for first, last in ((0, skipped), (skipped, skipped + self.count)):
             if first == last:
                 continue
-            row = code.loop(last - first, start=first)
-            column = code.loop(width)
-            self.positions[self.column or 0] = code.add(start, column.index)
-            values = self.advance([stack.read(column.index) for stack in stacks], row.index)
-            if first == skipped:
-                self.write(values, row.index)
-            for stack, value in zip(stacks, values, strict=True):
-                stack.write(column.index, value)
-            column.close()
-            row.close()
+            with code.loop(last - first, start=first) as row, code.loop(width) as column:
+                self.positions[self.column or 0] = code.add(start, column)
+                values = self.advance([stack.read(column) for stack in stacks], row)
+                if first == skipped:
+                    self.write(values, row)
+                for stack, value in zip(stacks, values, strict=True):
+                    stack.write(column, value)
 
     def place(self, turn: IndexValue) -> IndexValue:
         """The position along the run at an iteration."""

@@ -4,25 +4,24 @@ each waits for the one before it, and LLVM makes vectors of several rows, elemen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llvmlite import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
-from ..core.registers import I32, Register, memory_type, poison
+from ..core.registers import I32, Register, memory_type, shuffled
 from ..core.view import View
-from ..loops.along import Along, Reduced, stored_of
+from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
+from ..loops.linear import source_of
 from ..loops.memory import address
 
 FEWEST = 3
-"""Complex numbers of a row from which on vectors are faster."""
+"""Minimum complex numbers of a row for which vectors are faster."""
 
 WORDS = {16: range(9, 16), 32: range(9, 16), 64: range(8, 16)}
 """Bits of integers: how many of a row are faster so. Of fewer and of more, and of bytes, LLVM makes good vectors."""
 
-LINE = 64
+SUM_BYTES = 64
 """Bytes of a vector, on every processor: the order of the additions is the same on all."""
 
 
@@ -32,7 +31,7 @@ def source_of_row(view: View, operand: Instruction, reduced: Reduced) -> Instruc
     """
     if view.by_element or not reduced.is_row or not _is_short(view, operand.shape.dtype, reduced.sizes[0]):
         return None
-    return stored_of(view, operand)
+    return source_of(operand, view.leaves)
 
 
 def sum_of_row(e: Elemental, operand: Instruction, source: Instruction, along: Along) -> Register:
@@ -41,7 +40,7 @@ def sum_of_row(e: Elemental, operand: Instruction, source: Instruction, along: A
     b, part, parts = code.b, memory_type(dtype), 2 if dtype.is_complex else 1
     add = b.fadd if dtype.is_complex else b.add
     first = address(code, e.leaves[source], dtype, along.place([0]).offset(operand.shape))
-    line, left, place = LINE // dtype.component.bytes, parts * along.sizes[0], 0
+    line, left, place = SUM_BYTES // dtype.component.bytes, parts * along.sizes[0], 0
     lines: list[ir.Value] = []
     pieces: list[ir.Value] = []  # a vector of each power of two in what is left, the widest first
     while left:
@@ -57,7 +56,7 @@ def sum_of_row(e: Elemental, operand: Instruction, source: Instruction, along: A
     total = lines[0] if lines else pieces.pop(0)
     while total.type.count > parts:
         half = total.type.count // 2
-        total = add(_lanes(b, total, range(half)), _lanes(b, total, range(half, 2 * half)))
+        total = add(shuffled(b, total, range(half)), shuffled(b, total, range(half, 2 * half)))
         if pieces and pieces[0].type.count == half:
             total = add(total, pieces.pop(0))
     found = [b.extract_element(total, I32(k)) for k in range(parts)]
@@ -68,8 +67,3 @@ def _is_short(view: View, dtype: DType, count: int) -> bool:
     if dtype.is_complex:
         return count >= FEWEST and not view.strict
     return dtype.is_integer and count in WORDS.get(dtype.bits, ())
-
-
-def _lanes(b: ir.IRBuilder, vector: ir.Value, lanes: Sequence[int]) -> ir.Value:
-    mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
-    return b.shuffle_vector(vector, poison(vector.type), mask)

@@ -19,7 +19,8 @@ from ..core.view import View
 from ..loops.along import Along, Reduced
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD
-from ..loops.memory import LINE, Pointer, address, prefetch
+from ..loops.linear import source_of, through
+from ..loops.memory import Pointer, address, prefetch
 from ..numerics.real import Real
 from .long_sums import BALANCED, LINE_BYTES, LINES, OUTSIDE, PartialSums, nothing
 
@@ -27,7 +28,7 @@ MINIMUM_LENGTH = 256
 """Elements of each of many rows at least, for a function to be called."""
 
 MINIMUM_LENGTH_ALONE = 64
-"""The same of a single row."""
+"""As above, for a single row."""
 
 MAXIMUM_LENGTH = 1 << 17
 """Elements of one call, at most: each partial sum then has as many terms as those inside it, and no level more."""
@@ -106,9 +107,7 @@ class SumRun:
     def declare(self, module: ir.Module) -> ir.Function:
         arrays, numbers = self.term.arrays, [memory_type(self.dtype)] * self.term.numbers
         types = [*[POINTER] * (arrays + 1), I64, *numbers]
-        function = declared(module, self.name, types, [True] * arrays + [False])
-        function.args[arrays].add_attribute("noalias")
-        return function
+        return declared(module, self.name, types, [True] * arrays + [False], (arrays,))
 
     def define(self, module: ir.Module) -> None:
         function = self.declare(module)
@@ -122,7 +121,12 @@ class SumRun:
             places = [code.b.gep(s, [at], inbounds=True, source_etype=real.type) for s in sources]
             return _MADE[self.term](real, [code.b.load(p, typ=real.type, align=bytes_) for p in places], numbers)
 
-        def add(first: ir.Value, lane: ir.Value) -> None:
+        def fetch(first: IndexValue) -> None:
+            for source in sources if self.ahead else ():
+                for k in range(0, lanes * bytes_, code.view.processor.line_bytes):
+                    prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
+
+        def add(first: IndexValue, lane: IndexValue) -> None:
             (total,) = sums.read(lane)
             sums.write(lane, [code.b.fadd(total, term(code.value(code.add(first, lane))))])
 
@@ -136,26 +140,12 @@ class SumRun:
         if group is not None:  # columns have few lanes, and one level more
             sums.enter()
             begin, end = group.index, code.minimum(code.add(group.index, lanes * lines * OUTSIDE), whole)
-        block = code.range(begin, end, lanes * lines, unroll=Unroll.NEVER)
-        sums.enter()
-        left = code.minimum(code.subtract(end, block.index), lanes * lines)
-        line = code.loop(left, step=lanes, unroll=Unroll.NEVER)
-        first = code.value(code.add(block.index, line.index))
-        for source in sources if self.ahead else ():
-            for k in range(0, lanes * bytes_, LINE):
-                prefetch(code, Pointer(source), self.dtype, code.add(first, (AHEAD + k) // bytes_))
-        lane = code.loop(lanes, unroll=Unroll.VECTORS)
-        add(first, code.value(lane.index))
-        lane.close()
-        line.close()
-        sums.leave()
-        block.close()
+        sums.add_lines(begin, end, lines, add, fetch)
         if group is not None:
             sums.leave()
             group.close()
-        rest = code.range(0, code.subtract(count, whole))
-        add(whole, code.value(rest.index))
-        rest.close()
+        with code.range(0, code.subtract(count, whole)) as rest:
+            add(whole, rest)
         place = 0
         for total in sums.of_columns(self.width):
             code.b.store(total, code.b.gep(result, [I64(place)], source_etype=real.type), align=bytes_)
@@ -231,19 +221,3 @@ def scaled_source(
         if leaf is not None and other.opcode is Op.BROADCAST and other.operands[0].shape.size == 1:
             return leaf, other
     return None
-
-
-def source_of(operand: Instruction, leaves: Collection[Instruction]) -> Instruction | None:
-    """What is in memory and has the elements of an operand at the same offsets."""
-    inner = through(operand, leaves)
-    return inner if inner in leaves else None
-
-
-def through(operand: Instruction, leaves: Collection[Instruction] = ()) -> Instruction:
-    """What an operand is behind reshapes that move nothing."""
-    while operand not in leaves and operand.opcode in (Op.RESHAPE, Op.BITCAST):
-        (before,) = operand.operands
-        if not (operand.shape.is_row_major and before.shape.is_row_major and before.shape.dtype is operand.shape.dtype):
-            break
-        operand = before
-    return operand

@@ -147,31 +147,41 @@ def _with_roles(
 ) -> RowGraph:
     asked: dict[Instruction, set[Role | None]] = {i: set() for i in order}
     for root in roots:
-        shapes = [shape for _, shape in root.shape.leaves()]
-        role = next((r for r in (Role.FULL, Role.ROW) if shapes and all(grid.holds(s, r) for s in shapes)), None)
-        if role is None:
-            raise Unfit(f"{root.name} has not {grid.count} rows, of {grid.length} elements or one")
-        asked[root].add(role)
+        asked[root].add(_role_of_root(grid, root))
     roles: dict[Instruction, Role] = {}
     sources: dict[Instruction, Sources] = {}
     for i in reversed(order):
-        role, *others = asked[i] - {None} or {None}
-        needs(not others, f"{i.name} is read in several roles")
+        role = _role_of(grid, i, asked[i], i in leaves)
         if role is not None:
             roles[i] = role
         if i in leaves:
             continue
-        elsewhere = None in asked[i]
-        if elsewhere and (i.opcode is Op.REDUCE or (role is not None and i.operands)):
-            raise Unfit(f"{i.name} is read elsewhere than at the current row and column")
-        if role is not None and i.opcode is Op.REDUCE and not grid.reduces(i, role):
-            raise Unfit(f"{i.name} reduces something else than rows")
         if role is not None:
             sources[i] = _sources(i, role, grid)
         for operand, wanted in sources.get(i) or [(o, None) for o in i.operands]:
             asked[operand].add(wanted)
     first = [i for i in order if i in roles]
     return RowGraph(grid, {i: roles[i] for i in first}, {i: sources[i] for i in first if i in sources})
+
+
+def _role_of_root(grid: Grid, root: Instruction) -> Role:
+    shapes = [shape for _, shape in root.shape.leaves()]
+    for role in (Role.FULL, Role.ROW):
+        if shapes and all(grid.holds(shape, role) for shape in shapes):
+            return role
+    raise Unfit(f"{root.name} has not {grid.count} rows, of {grid.length} elements or one")
+
+
+def _role_of(grid: Grid, i: Instruction, asked: Collection[Role | None], is_held: bool) -> Role | None:
+    """The role of a value of which these are asked. is_held: it is in memory."""
+    role, *others = {*asked} - {None} or {None}
+    needs(not others, f"{i.name} is read in several roles")
+    reduces = i.opcode is Op.REDUCE and not is_held
+    elsewhere = None in asked and not is_held and (reduces or (role is not None and i.operands))
+    needs(not elsewhere, f"{i.name} is read elsewhere than at the current row and column")
+    of_rows = not reduces or role is None or grid.reduces(i, role)
+    needs(of_rows, f"{i.name} reduces something else than rows")
+    return role
 
 
 # What each op reads where -------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ...hlo.opcodes import Op
@@ -23,8 +24,8 @@ from ..loops.elemental import Elemental, Index, Reads
 from ..loops.fetch import streams_of
 from ..loops.form import Fit, Results, Task, form, needs
 from ..loops.leaf import Leaf
-from ..loops.loops import SHORTEST
 from ..loops.memory import address, load
+from ..loops.nest import SHORTEST
 from ..loops.ranges import Steps, scaled
 from ..numerics.elementwise import EMIT
 from ..reductions.long_sums import PartialSums, nothing
@@ -32,8 +33,8 @@ from ..reductions.reduce import Reducer, Reduction
 from ..reductions.sum_run import Made, SumRun, is_run, made_of
 from .row_graph import PASSED, Role, RowGraph, row_graph
 
-STAGED_BYTES = 1 << 18
-"""Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
+STAGED_BYTES = Processor().second_cache_bytes // 4
+"""Bytes of stack for values of a row that several walks need: with the operands, half of the second cache."""
 
 
 def find_rows(view: View, leaves: Sequence[Leaf]) -> RowGraph:
@@ -119,9 +120,7 @@ def emit_rows(e: Elemental, results: Results, given: RowWalks, steps: Steps | No
             _emit_walk(at, step)
         else:
             _emit_run(at, step.reduces[0], run)
-    values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
-    for leaf, value in zip(numbers, values, strict=True):
-        leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
+    at.write(numbers)
     for loop in reversed(loops):
         loop.close()
 
@@ -129,7 +128,7 @@ def emit_rows(e: Elemental, results: Results, given: RowWalks, steps: Steps | No
 def _emit_walk(e: RowElemental, step: Walk) -> None:
     """One loop over the row, and one before it for reductions that are carried where others are made of parts."""
     reducers = [Reducer(e, reduce) for reduce in step.reduces]
-    opened = [r.open([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
+    opened = [r.open([e.number(init) for init in r.inits]) for r in reducers]
     in_parts = [n for n, reducer in enumerate(reducers) if reducer.in_parts]
     carried = [n for n, reducer in enumerate(reducers) if not reducer.in_parts]
     results: dict[int, list[Register]] = {}
@@ -140,16 +139,23 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         final = columns.close([value for values in found for value in values])
         results.update(zip(carried, regrouped(final, found), strict=True))
     if in_parts:
-        expensive = any(i.opcode in EXPENSIVE for i in wanted(e.view, e.rows, step, through=False))
-        sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes, expensive=expensive)
-        for registers in sums.steps():
-            e.set_column(sums.positions)
-            found = emit_body(e, step, [reducers[n] for n in in_parts], [[r] for r in registers], last=True)
-            sums.put([value for values in found for value in values])
-        for n, total in zip(in_parts, sums.totals(), strict=True):
-            results[n] = reducers[n].join(opened[n], [total])
+        parts = _in_parts(e, step, [reducers[n] for n in in_parts], [opened[n] for n in in_parts])
+        results.update(zip(in_parts, parts, strict=True))
     for n, reducer in enumerate(reducers):
         e.bind(reducer.instruction, e.place(reducer.instruction), reducer.result(reducer.close(results[n])))
+
+
+def _in_parts(
+    e: RowElemental, step: Walk, reducers: Sequence[Reducer], opened: Sequence[list[Register]]
+) -> list[list[Register]]:
+    """The accumulators of partial sums after a walk."""
+    expensive = any(i.opcode in EXPENSIVE for i in wanted(e.view, e.rows, step, through=False))
+    sums = PartialSums(e.code, [nothing(first) for first, *_ in opened], e.row_sizes, expensive=expensive)
+    for registers in sums.steps():
+        e.set_column(sums.positions)
+        found = emit_body(e, step, reducers, [[r] for r in registers], last=True)
+        sums.put([value for values in found for value in values])
+    return [r.join(first, [total]) for r, first, total in zip(reducers, opened, sums.totals(), strict=True)]
 
 
 def _emit_run(e: RowElemental, reduction: Instruction, run: Run) -> None:
@@ -160,7 +166,7 @@ def _emit_run(e: RowElemental, reduction: Instruction, run: Run) -> None:
     arrays = [address(code, e.leaves[x], x.shape.dtype, offset) for x in made.arrays]
     numbers = [flatten(e.value(n, e.place(n)))[0] for n in made.numbers]
     total = SumRun(made.term, reducer.dtypes[0], run.ahead).call(code, arrays, length, numbers)
-    opened = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
+    opened = reducer.open([e.number(init) for init in reducer.inits])
     e.bind(reduction, e.place(reduction), reducer.result(reducer.close(reducer.join(opened, [total]))))
 
 
@@ -207,9 +213,8 @@ def emit_body(
         kept = e.kept[instruction]
         assert isinstance(kept, StackArray)
         kept.write(e.column, value)
-    written = [leaf.value(e, e.place(leaf.instruction, leaf.shape)) for leaf in step.written]
-    for leaf, value in zip(step.written, written, strict=True):
-        leaf.write(e, e.place(leaf.instruction, leaf.shape), value)
+    e.write(step.written)
+    for leaf in step.written:
         e.kept.setdefault(leaf.instruction, ReadBack(e, leaf))
     return results
 
@@ -266,7 +271,13 @@ class RowElemental(Elemental):
 
     def _at(self, number: IndexValue, sizes: Sequence[int]) -> list[IndexValue]:
         """The positions of a row's number along dimensions of rows."""
-        return list(self.code.split(number, sizes, list(reversed(range(len(sizes))))))
+        return [*self.code.split(number, sizes)]
+
+    def write(self, leaves: Sequence[Leaf]) -> None:
+        """Compute results here, then store them."""
+        values = [leaf.value(self, self.place(leaf.instruction, leaf.shape)) for leaf in leaves]
+        for leaf, value in zip(leaves, values, strict=True):
+            leaf.write(self, self.place(leaf.instruction, leaf.shape), value)
 
     def row_array(self, like: Register) -> StackArray:
         """Memory for a value of each element of the row."""
@@ -311,15 +322,13 @@ class RowElemental(Elemental):
         self, shape: Shape, flat: IndexValue, known: list[IndexValue], sizes: list[int], first: bool
     ) -> list[IndexValue]:
         """Positions along the dimensions of a shape that form the number of the row (first), or of the column."""
-        total = 1
-        for size in sizes:
-            total *= size
+        total = math.prod(sizes)
         live = [d for d in shape.dims if d != 1]
         taken, product = 0, 1
         while product < total:
             taken, product = taken + 1, product * live[taken if first else -1 - taken]
         dims = live[:taken] if first else live[len(live) - taken :]
-        return known if dims == sizes else list(self.code.split(flat, dims, tuple(reversed(range(len(dims))))))
+        return known if dims == sizes else list(self.code.split(flat, dims))
 
     def _rule(self, instruction: Instruction, index: Index) -> Reads:
         role = self.rows.roles.get(instruction)

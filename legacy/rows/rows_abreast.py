@@ -19,14 +19,14 @@ from ...hlo.opclasses import EXPENSIVE
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Code, IndexValue, Unroll
-from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type
+from ..core.registers import FLOAT, HALF, I16, I32, flatten, memory_type, shuffled
 from ..core.stack import StackArray, alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
-from ..loops.form import Fit, Results, Task, Unfit, at_least, between, form, needs
+from ..loops.form import Fit, Results, Task, at_least, between, form, known, needs
 from ..loops.leaf import Leaf
 from ..loops.memory import Pointer, address, load, store
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, bounds
 from ..numerics.narrow import NARROW
 from ..reductions.reduce import Reducer, Reduction
 from .row_graph import Role, RowGraph
@@ -94,11 +94,10 @@ def is_single(results: Results) -> bool:
 def _single_must_gain(view: View, results: Results, rows: RowGraph) -> None:
     """LLVM makes scalars of it if a row fills no vector of 16, or if each step rounds and waits for one."""
     reduction, length, count = Reduction.of(view, results.root, apart=False), rows.grid.length, rows.grid.count
-    if reduction.simple is None:
-        raise Unfit("the region is no single operation")
+    simple = known(reduction.simple, "the region is no single operation")
     at_least(length, MINIMUM_REDUCED_LENGTH, "elements that are only reduced of a row")
     at_least(count, MINIMUM_REDUCED_ROWS, "rows that are only reduced")
-    if reduction.simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
+    if simple.opcode in (Op.MAXIMUM, Op.MINIMUM):
         needs(length < FULL_LENGTH, f"rows of {length} elements fill vectors of {FULL_LENGTH}")
     else:
         needs(reduction.dtype in NARROW and not reduction.in_single, "no step of the reduction rounds")
@@ -188,7 +187,7 @@ class Columns:
             for value, group in zip(_turned(b, columns), places, strict=True):
                 bits = value if self.dtype is DType.F32 else b.trunc(value, ir.VectorType(I16, self.lanes))
                 for q, place in enumerate(group):
-                    part = _shuffled(b, bits, bits, range(SIDE * q, SIDE * q + SIDE))
+                    part = shuffled(b, bits, range(SIDE * q, SIDE * q + SIDE), bits)
                     b.store(part, place, align=self.dtype.bytes)
 
     def _column(self, first: IndexValue, k: int) -> ir.Value:
@@ -199,32 +198,27 @@ class Columns:
         Where the last ones are fewer, the piece overlaps that before.
         """
         code = self.code
-        loop = code.loop(length, step=SIDE, unroll=Unroll.DONE)
-        first = loop.index if length % SIDE == 0 else code.minimum(loop.index, length - SIDE)
-        held = [range(k, self.lanes, SIDE) for k in range(SIDE)]
-        yield (
-            first,
-            [
-                [address(code, Pointer(rows), self.dtype, code.add(first, row * length)) for row in group]
-                for group in held
-            ],
-        )
-        loop.close()
+        with code.loop(length, step=SIDE, unroll=Unroll.DONE) as i:
+            first = i if length % SIDE == 0 else code.minimum(i, length - SIDE)
+            held = [range(k, self.lanes, SIDE) for k in range(SIDE)]
+            yield (
+                first,
+                [
+                    [address(code, Pointer(rows), self.dtype, code.add(first, row * length)) for row in group]
+                    for group in held
+                ],
+            )
 
     def _load(self, place: ir.Value) -> ir.Value:
         b, narrow = self.code.b, self.dtype is not DType.F32
         return b.load(place, typ=ir.VectorType(I16 if narrow else FLOAT, SIDE), align=self.dtype.bytes)
 
 
-def _shuffled(b: ir.IRBuilder, x: ir.Value, y: ir.Value, lanes: Sequence[int]) -> ir.Value:
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
-
-
 def _joined(b: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
     """One vector of several, of 32 bits an element."""
     while len(parts) > 1:
         lanes = range(2 * parts[0].type.count)
-        parts = [_shuffled(b, x, y, lanes) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+        parts = [shuffled(b, x, lanes, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     (whole,) = parts
     return b.zext(whole, ir.VectorType(I32, whole.type.count)) if whole.type.element == I16 else whole
 
@@ -236,7 +230,7 @@ def _turned(b: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value]:
     def mixed(x: ir.Value, y: ir.Value, places: Sequence[int]) -> ir.Value:
         """In each 128 bits, the elements at these places of both."""
         lanes = [q + p % SIDE + count * (p // SIDE) for q in range(0, count, SIDE) for p in places]
-        return _shuffled(b, x, y, lanes)
+        return shuffled(b, x, lanes, y)
 
     first, second = ([mixed(rows[k], rows[k + 1], places) for places in (_LOW, _HIGH)] for k in (0, 2))
     return [mixed(x, y, places) for x, y in zip(first, second, strict=True) for places in _PAIRS]
@@ -247,7 +241,7 @@ _PAIRS = (0, 1, 4, 5), (2, 3, 6, 7)
 
 
 class AbreastRows(RowElemental):
-    """Emits a row kernel in blocks of as many rows as a vector has lanes."""
+    """Emits a row kernel in blocks whose rows are one to a lane of a vector."""
 
     def __init__(self, e: Elemental, results: Results, given: Abreast):
         rows = given.rows
@@ -264,23 +258,21 @@ class AbreastRows(RowElemental):
     def emit(self, steps: Steps | None) -> None:
         code, count = self.code, self.rows.grid.count
         made = {leaf: Columns.new(code, leaf.shape.dtype, self.lanes, self.length) for leaf in self.full}
-        each = 1 if steps is None else count // steps.partition.extent
-        begin, end = (0, count) if steps is None else (code.multiply(x, each) for x in (steps.begin, steps.end))
-        block = code.between(begin, end, self.lanes, unroll=Unroll.NEVER)
-        self.first, left = block.index, code.subtract(end, block.index)
-        rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)
-        targets = self._open(rest, left)
-        for step in self.walks:
-            self._walk(step, made)
-        with self._lane() as lane:
-            self._recall_rows(lane)
-            values = [leaf.value(self, self.place(leaf.instruction, leaf.shape)) for leaf in self.numbers]
-            for leaf, value in zip(self.numbers, values, strict=True):
-                store(code, Pointer(targets[leaf]), leaf.shape.dtype, lane, value)
-        for leaf, columns in made.items():
-            columns.put(targets[leaf], self.length)
-        self._close(rest, left, targets)
-        block.close()
+        begin, end = bounds(code, steps, count)
+        with code.between(begin, end, self.lanes, unroll=Unroll.NEVER) as block:
+            self.first, left = block, code.subtract(end, block)
+            rest = None if steps is None and count % self.lanes == 0 else self._is_rest(left)
+            targets = self._open(rest, left)
+            for step in self.walks:
+                self._walk(step, made)
+            with self._lane() as lane:
+                self._recall_rows(lane)
+                values = [leaf.value(self, self.place(leaf.instruction, leaf.shape)) for leaf in self.numbers]
+                for leaf, value in zip(self.numbers, values, strict=True):
+                    store(code, Pointer(targets[leaf]), leaf.shape.dtype, lane, value)
+            for leaf, columns in made.items():
+                columns.put(targets[leaf], self.length)
+            self._close(rest, left, targets)
 
     # Memory of a block -----------------------------------------------------------------------------------------------
 
@@ -320,12 +312,10 @@ class AbreastRows(RowElemental):
         """Copy what is left of the results to their place."""
         if rest is None:
             return
-        branch = self.code.branch(rest)
-        for leaf, place in targets.items():
-            array = leaf.pointer(self).value, leaf.shape.dtype, self.rows.roles[leaf.instruction]
-            self._copy(self._place_of(*array), place, array, left)
-        branch.otherwise()
-        branch.join((), ())
+        with self.code.when(rest):
+            for leaf, place in targets.items():
+                array = leaf.pointer(self).value, leaf.shape.dtype, self.rows.roles[leaf.instruction]
+                self._copy(self._place_of(*array), place, array, left)
 
     def _width(self, role: Role) -> int:
         return self.length if role is Role.FULL else 1
@@ -337,30 +327,27 @@ class AbreastRows(RowElemental):
         """Zeros, for lanes without a row."""
         _, dtype, role = array
         type_ = ir.IntType(8 * dtype.bytes)
-        loop = self.code.loop(self.lanes * self._width(role), unroll=Unroll.NEVER)
-        place = self.code.b.gep(target, [self.code.value(loop.index)], inbounds=True, source_etype=type_)
-        self.code.b.store(type_(0), place, align=dtype.bytes)
-        loop.close()
+        with self.code.loop(self.lanes * self._width(role), unroll=Unroll.NEVER) as i:
+            place = self.code.b.gep(target, [self.code.value(i)], inbounds=True, source_etype=type_)
+            self.code.b.store(type_(0), place, align=dtype.bytes)
 
     def _copy(self, target: ir.Value, source: ir.Value, array: tuple[ir.Value, DType, Role], left: IndexValue) -> None:
         _, dtype, role = array
         type_ = ir.IntType(8 * dtype.bytes)
-        loop = self.code.loop(self.code.multiply(left, self._width(role)), unroll=Unroll.NEVER)
-        b = self.code.b
-        at = [self.code.value(loop.index)]
-        value = b.load(b.gep(source, at, inbounds=True, source_etype=type_), typ=type_, align=dtype.bytes)
-        b.store(value, b.gep(target, at, inbounds=True, source_etype=type_), align=dtype.bytes)
-        loop.close()
+        with self.code.loop(self.code.multiply(left, self._width(role)), unroll=Unroll.NEVER) as i:
+            b = self.code.b
+            at = [self.code.value(i)]
+            value = b.load(b.gep(source, at, inbounds=True, source_etype=type_), typ=type_, align=dtype.bytes)
+            b.store(value, b.gep(target, at, inbounds=True, source_etype=type_), align=dtype.bytes)
 
     # Walks -----------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _lane(self) -> Iterator[IndexValue]:
         """A loop over the block's rows, of which LLVM makes one vector."""
-        loop = self.code.loop(self.lanes, unroll=Unroll.VECTORS)
-        self.row = self.code.add(self.first, loop.index)
-        yield loop.index
-        loop.close()
+        with self.code.loop(self.lanes, unroll=Unroll.VECTORS) as i:
+            self.row = self.code.add(self.first, i)
+            yield i
 
     def _walk(self, step: Walk, made: dict[Leaf, Columns]) -> None:
         code = self.code
@@ -374,22 +361,21 @@ class AbreastRows(RowElemental):
                     self.of_rows[number] = StackArray(code, value, self.lanes)
                     self.of_rows[number].write(lane, value)
             for reducer in reducers:
-                opened = reducer.open([self.value(init, self.scalar(init.shape)) for init in reducer.inits])
+                opened = reducer.open([self.number(init) for init in reducer.inits])
                 sums.append([StackArray(code, value, self.lanes) for value in opened])
                 for array, value in zip(sums[-1], opened, strict=True):
                     array.write(lane, value)
-        column = code.loop(self.length, unroll=Unroll.NEVER)
-        self.set_column([column.index])
-        with self._lane() as lane:
-            at = code.add(code.multiply(column.index, self.lanes), lane)
-            self._recall(step, lane, at)
-            for reducer, arrays in zip(reducers, sums, strict=True):
-                values = [self.value(o, self.place(o)) for o in reducer.operands]
-                results = reducer.combine([array.read(lane) for array in arrays], values)
-                for array, value in zip(arrays, results, strict=True):
-                    array.write(lane, value)
-            self._keep(step, at, made)
-        column.close()
+        with code.loop(self.length, unroll=Unroll.NEVER) as column:
+            self.set_column([column])
+            with self._lane() as lane:
+                at = code.add(code.multiply(column, self.lanes), lane)
+                self._recall(step, lane, at)
+                for reducer, arrays in zip(reducers, sums, strict=True):
+                    values = [self.value(o, self.place(o)) for o in reducer.operands]
+                    results = reducer.combine([array.read(lane) for array in arrays], values)
+                    for array, value in zip(arrays, results, strict=True):
+                        array.write(lane, value)
+                self._keep(step, at, made)
         self.totals += zip(reducers, sums, strict=True)
 
     def _recall_rows(self, lane: IndexValue) -> None:
@@ -404,7 +390,7 @@ class AbreastRows(RowElemental):
             self.bind(number, self.place(number), array.read(lane))
 
     def _recall(self, step: Walk, lane: IndexValue, at: IndexValue) -> None:
-        """The same of the current element. at: its place in the arrays of columns."""
+        """As above, for the current element. at: its place in the arrays of columns."""
         for number in self._numbers_of(step):
             self.bind(number, self.place(number), self.of_rows[number].read(lane))
         for i, source in self.sources.items():

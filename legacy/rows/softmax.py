@@ -20,9 +20,9 @@ from ..core.stack import alloca
 from ..core.view import View
 from ..loops.elemental import Elemental
 from ..loops.fetch import AHEAD, streams_of
-from ..loops.form import Fit, Results, Task, Unfit, between, form, needs
-from ..loops.memory import LINE, Pointer, address, prefetch
-from ..loops.ranges import Steps
+from ..loops.form import Fit, Results, Task, between, form, known, needs
+from ..loops.memory import Pointer, address, prefetch
+from ..loops.ranges import Steps, bounds
 from ..numerics.functions import library
 from ..numerics.real import Real
 from ..reductions.extremum import close_chains, combine_chains, open_chains
@@ -45,7 +45,7 @@ LANES, EVEN = 32, 64
 @dataclass(frozen=True, slots=True)
 class Softmax:
     """exp(y) / Σ exp(y), or y − log Σ exp(y), where y = x − max x. scaled: x is multiplied by a number first.
-    ahead: the rows are so many that what follows is fetched. even: rows are multiples of EVEN elements, and so long are
+    ahead: there are enough rows to fetch what follows. even: rows are multiples of EVEN elements, and so long are
     no loops for the rest.
     """
 
@@ -60,8 +60,9 @@ class Softmax:
 
     def declare(self, module: ir.Module) -> ir.Function:
         types = [POINTER, POINTER, POINTER, I64, I64, *[FLOAT] * self.scaled]
-        function = declared(module, self.name, types, [True, False, False])
-        function.args[2].add_attribute("noalias")  # the result may be in the operand's place
+        function = declared(
+            module, self.name, types, [True, False, False], (2,)
+        )  # the result may be in the operand's place
         for number in function.args[3:5]:
             set.add(number.attributes, f"range(i64 1, {1 << 32})")
         return function
@@ -71,7 +72,6 @@ class Softmax:
         code = Code(module, function)
         source, result, held, rows, count, *factor = function.args
         length = code.multiply(count, EVEN) if self.even else count
-        assert isinstance(length, ir.Value)
         real = Real(code, 32)
 
         def place(memory: ir.Value, at: IndexValue) -> ir.Value:
@@ -81,28 +81,28 @@ class Softmax:
             value = code.b.load(place(first, at), typ=FLOAT, align=4)
             return real.mul(value, factor[0]) if factor else value
 
-        row = code.loop(rows, unroll=Unroll.NEVER)
-        first, target = (place(memory, code.b.mul(code.value(row.index), length)) for memory in (source, result))
-        least = real_constant(FLOAT, -math.inf)
-        column = code.loop(length, carried=open_chains(code, least), unroll=Unroll.TWICE)
-        chains = combine_chains(code, Op.MAXIMUM, [flatten(x)[0] for x in column.carried], element(first, column.index))
-        most = close_chains(code, [flatten(x)[0] for x in column.close(chains)])
+        with code.loop(rows, unroll=Unroll.NEVER) as row:
+            first, target = (place(memory, code.b.mul(code.value(row), length)) for memory in (source, result))
+            least = real_constant(FLOAT, -math.inf)
+            column = code.loop(length, carried=open_chains(code, least), unroll=Unroll.TWICE)
+            chains = combine_chains(
+                code, Op.MAXIMUM, [flatten(x)[0] for x in column.carried], element(first, column.index)
+            )
+            most = close_chains(code, [flatten(x)[0] for x in column.close(chains)])
 
-        def term(at: IndexValue) -> ir.Value:
-            y = real.sub(element(first, at), most)
-            power = library("exp")(real, y)
-            code.b.store(y if self.log else power, place(held, at), align=4)
-            return power
+            def term(at: IndexValue) -> ir.Value:
+                y = real.sub(element(first, at), most)
+                power = library("exp")(real, y)
+                code.b.store(y if self.log else power, place(held, at), align=4)
+                return power
 
-        total = self._sum(code, first, length, term)
-        if self.log:
-            total = library("log")(real, total)
-        column = code.loop(length)
-        value = code.b.load(place(held, column.index), typ=FLOAT, align=4)
-        made = real.sub(value, total) if self.log else real.div(value, total)
-        code.b.store(made, place(target, column.index), align=4)
-        column.close()
-        row.close()
+            total = self._sum(code, first, length, term)
+            if self.log:
+                total = library("log")(real, total)
+            with code.loop(length) as i:
+                value = code.b.load(place(held, i), typ=FLOAT, align=4)
+                made = real.sub(value, total) if self.log else real.div(value, total)
+                code.b.store(made, place(target, i), align=4)
         code.b.ret_void()
 
     def _sum(self, code: Code, first: ir.Value, length: ir.Value, term: Callable[[IndexValue], ir.Value]) -> ir.Value:
@@ -114,25 +114,16 @@ class Softmax:
             (before,) = sums.read(lane)
             sums.write(lane, [code.b.fadd(before, term(code.add(start, lane)))])
 
+        def fetch(start: IndexValue) -> None:
+            for k in range(0, LANES * 4, code.view.processor.line_bytes) if self.ahead else ():
+                prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
+
         whole = length if self.even else code.subtract(length, code.remainder(length, LANES))
         sums.start()
-        block = code.range(0, whole, LANES * LINES, unroll=Unroll.NEVER)
-        sums.enter()
-        left = code.minimum(code.subtract(whole, block.index), LANES * LINES)
-        line = code.loop(left, step=LANES, unroll=Unroll.NEVER)
-        start = code.add(block.index, line.index)
-        for k in range(0, LANES * 4, LINE) if self.ahead else ():
-            prefetch(code, Pointer(first), DType.F32, code.add(start, (AHEAD + k) // 4))
-        lane = code.loop(LANES, unroll=Unroll.VECTORS)
-        add(start, lane.index)
-        lane.close()
-        line.close()
-        sums.leave()
-        block.close()
+        sums.add_lines(0, whole, LINES, add, fetch)
         if not self.even:
-            rest = code.range(0, code.subtract(length, whole))
-            add(whole, rest.index)
-            rest.close()
+            with code.range(0, code.subtract(length, whole)) as rest:
+                add(whole, rest)
         return flatten(sums.totals()[0])[0]
 
 
@@ -148,10 +139,8 @@ class SoftmaxRows:
 
 def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Steps | None) -> None:
     code, rows, factor, helper, length = e.code, given.rows, given.factor, given.helper, given.rows.grid.length
-    numbers: list[Register] = [] if factor is None else [e.value(factor, e.scalar(factor.shape))]
-    each = rows.grid.count if steps is None else rows.grid.count // steps.partition.extent
-    begin: IndexValue = 0 if steps is None else code.multiply(steps.begin, each)
-    count: IndexValue = rows.grid.count if steps is None else code.subtract(code.multiply(steps.end, each), begin)
+    numbers: list[Register] = [] if factor is None else [e.number(factor)]
+    begin, end = bounds(code, steps, rows.grid.count)
     offset = code.b.mul(code.value(begin), I64(length))
     places = [
         address(code, pointer, DType.F32, offset) for pointer in (e.leaves[given.source], results.first.pointer(e))
@@ -163,7 +152,7 @@ def emit_softmax(e: Elemental, results: Results, given: SoftmaxRows, steps: Step
         [
             *places,
             held,
-            code.value(count),
+            code.value(code.subtract(end, begin)),
             I64(length // EVEN if helper.even else length),
             *(flatten(x)[0] for x in numbers),
         ],
@@ -217,10 +206,7 @@ def softmax(task: Task) -> Fit:
     needs(results.alone and dtype is DType.F32, f"{len(results.leaves)} results, the first of {dtype.value}")
     between(length, MINIMUM_LENGTH, MAXIMUM_LENGTH, "elements of a row")
     needs(not view.strict and not view.by_element, "sums are strict, or it is for a device")
-    found = _softmax_of(view, results.root, rows)
-    if found is None:
-        raise Unfit("no softmax or log-softmax")
-    source, factor, log = found
+    source, factor, log = known(_softmax_of(view, results.root, rows), "no softmax or log-softmax")
     helper = Softmax(log, factor is not None, bool(streams_of(view, [source], source.shape)), length % EVEN == 0)
     given = SoftmaxRows(rows, source, factor, helper)
     return Fit(given, in_whole_rows(rows, task), tuple(rows.sources), shares=True, light=True)

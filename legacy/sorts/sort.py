@@ -19,8 +19,8 @@ from ...hlo.shapes import Shape
 from ...planning.allocation import POOL_ALIGNMENT
 from ..core.builder import Code, IndexValue, Unroll
 from ..core.helper import call, declared
-from ..core.registers import BOOL, I8, I64, POINTER, Register
-from ..core.scratch import Scratch
+from ..core.registers import BOOL, I8, I64, POINTER, Register, chosen
+from ..core.stack import Scratch
 from ..loops.elemental import Elemental, ElementRule, Index, Reads
 from ..loops.form import Results
 from ..loops.memory import address
@@ -30,7 +30,7 @@ from . import sort_radix, sort_select
 from .sort_order import KeyOrder, flushing_order, structure
 from .sort_rows import OperandRow, OperandRows, Target, at_starts
 
-RUN = 16
+MAXIMUM_RUN_ELEMENTS = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
 merges of n elements move 4·n.
 """
@@ -47,9 +47,8 @@ def emit_sort(
     """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension, memory = instruction.dimensions[0], _memory(e, instruction, way)
-    inside = () if steps is None else steps.dimensions
     order = [d for d in reversed(shape.minor_to_major) if d != dimension]
-    with loops_over(code, steps, inside, shape.dims, order) as positions:
+    with loops_over(code, steps, shape.dims, order) as positions:
         targets = []
         for result in results:
             shape = result.shape
@@ -154,7 +153,7 @@ class _Sorter:
     def sort(self, targets: OperandRows, starts: Sequence[int]) -> None:
         """Sort the row. starts: for each target, the first element of the sorted row that it gets."""
         way, spare = self.way, self.memory.spare
-        passes = (-(-self.length // RUN) - 1).bit_length()
+        passes = (-(-self.length // MAXIMUM_RUN_ELEMENTS) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
         if way.selected:
             last = self._select(last, [s[0] for s in spare])
@@ -170,9 +169,8 @@ class _Sorter:
 
     def _copy(self, row: OperandRow, target: OperandRow, start: int = 0) -> None:
         code = self.code
-        copy = code.loop(target.shape.dims[self.dimension], unroll=Unroll.SHORT)
-        target.write(code, copy.index, row.read(code, code.add(copy.index, start)))
-        copy.close()
+        with code.loop(target.shape.dims[self.dimension], unroll=Unroll.SHORT) as copy:
+            target.write(code, copy, row.read(code, code.add(copy, start)))
 
     def _select(self, rows: OperandRows, others: OperandRows) -> OperandRows:
         """Collect what may be wanted in `rows`, and sort that; returns where it is."""
@@ -188,12 +186,11 @@ class _Sorter:
     def sort_few(self, rows: OperandRows, others: OperandRows, count: ir.Value) -> OperandRows:
         """Sort the first elements of `rows`; returns where they are."""
         code = self.code
-        loop = code.range(0, count, RUN, unroll=Unroll.NEVER)
-        end = code.minimum(code.add(loop.index, RUN), count)
-        self._insert(rows, loop.index, end, lambda place: [row.read(code, place) for row in rows])
-        loop.close()
+        with code.range(0, count, MAXIMUM_RUN_ELEMENTS, unroll=Unroll.NEVER) as i:
+            end = code.minimum(code.add(i, MAXIMUM_RUN_ELEMENTS), count)
+            self._insert(rows, i, end, lambda place: [row.read(code, place) for row in rows])
         b = code.b
-        runs = b.lshr(b.sub(count, I64(1)), I64(RUN.bit_length() - 1))
+        runs = b.lshr(b.sub(count, I64(1)), I64(MAXIMUM_RUN_ELEMENTS.bit_length() - 1))
         passes = b.sub(I64(64), code.intrinsic("llvm.ctlz.i64", I64, [runs, BOOL(0)]))
         return self._merge_all(rows, others, passes, count)
 
@@ -204,27 +201,23 @@ class _Sorter:
         rows = sort_radix.RadixSort(self.e, way.order, self.length, self.memory.counts).sort(self._source, home, away)
         if not any(row is target for row, target in zip(home, targets, strict=True)):
             return rows
-        elsewhere = code.branch(code.b.icmp_unsigned("!=", rows[0].start, home[0].start))
-        for row, target in zip(rows, home, strict=True):
-            self._copy(row, target)
-        elsewhere.otherwise()
-        elsewhere.join((), ())
+        with code.when(code.b.icmp_unsigned("!=", rows[0].start, home[0].start)):
+            for row, target in zip(rows, home, strict=True):
+                self._copy(row, target)
         return home
 
     def _sort_runs(self, last: OperandRows, other: OperandRows, passes: int) -> None:
         """Sort runs, then merge them back and forth; the last pass writes to `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
-        loop = self.code.loop(self.length, step=RUN, unroll=Unroll.NEVER)
-        start = loop.index
-        end = self.code.minimum(self.code.add(start, RUN), self.length)
-        self._insert(first, start, end, self._source)
-        loop.close()
+        with self.code.loop(self.length, step=MAXIMUM_RUN_ELEMENTS, unroll=Unroll.NEVER) as i:
+            start = i
+            end = self.code.minimum(self.code.add(start, MAXIMUM_RUN_ELEMENTS), self.length)
+            self._insert(first, start, end, self._source)
         self._merge_all(first, second, passes, self.length)
 
     def less(self, left: Sequence[Register], right: Sequence[Register]) -> ir.Value:
         pairs = [value for pair in zip(left, right, strict=True) for value in pair]
         result = self.e.apply(self.comparator, pairs)
-        assert isinstance(result, ir.Value)
         if self.flushing is not None:  # besides, as NaNs have keys
             below = self.code.b.icmp_signed("<", self.flushing.of(self.e, left), self.flushing.of(self.e, right))
             return self.code.b.and_(result, below)
@@ -244,23 +237,20 @@ class _Sorter:
     ) -> None:
         """Insertion sort of the elements [start, end) of `source` into the same positions of `rows`."""
         code = self.code
-        outer = code.loop(code.subtract(end, start), unroll=Unroll.NEVER)
-        position = code.add(outer.index, start)
-        values = source(position)
-        going = code.begin_while([code.value(position), code.truth(True)])
-        place, moves = going.carried
-        assert isinstance(place, ir.Value) and isinstance(moves, ir.Value)
-        going.test(code.b.and_(moves, code.b.icmp_signed(">", place, code.value(start))))
-        before = code.value(code.subtract(place, 1))
-        neighbours = [row.read(code, before) for row in rows]
-        moved = self.less(values, neighbours)
-        for row, neighbour, value in zip(rows, neighbours, values, strict=True):
-            row.write(code, place, choose(code, moved, neighbour, value))
-        place, _ = going.close([code.b.select(moved, before, place), moved])
-        assert isinstance(place, ir.Value)
-        for row, value in zip(rows, values, strict=True):
-            row.write(code, place, value)
-        outer.close()
+        with code.loop(code.subtract(end, start), unroll=Unroll.NEVER) as outer:
+            position = code.add(outer, start)
+            values = source(position)
+            going = code.begin_while([code.value(position), code.truth(True)])
+            place, moves = going.carried
+            going.test(code.b.and_(moves, code.b.icmp_signed(">", place, code.value(start))))
+            before = code.value(code.subtract(place, 1))
+            neighbours = [row.read(code, before) for row in rows]
+            moved = self.less(values, neighbours)
+            for row, neighbour, value in zip(rows, neighbours, values, strict=True):
+                row.write(code, place, chosen(code.b, moved, neighbour, value))
+            place, _ = going.close([code.b.select(moved, before, place), moved])
+            for row, value in zip(rows, values, strict=True):
+                row.write(code, place, value)
 
     def _merge_all(
         self, first: OperandRows, second: OperandRows, passes: IndexValue, length: IndexValue
@@ -273,16 +263,15 @@ class _Sorter:
         loop = code.range(0, passes, carried=starts, unroll=Unroll.NEVER)
         count = len(first)
         source, target = at_starts(first, loop.carried[:count]), at_starts(second, loop.carried[count:])
-        b, shift = code.b, code.value(code.add(loop.index, RUN.bit_length()))
-        width, both = b.shl(I64(RUN), code.value(loop.index)), b.shl(I64(1), shift)
+        b, shift = code.b, code.value(code.add(loop.index, MAXIMUM_RUN_ELEMENTS.bit_length()))
+        width, both = b.shl(I64(MAXIMUM_RUN_ELEMENTS), code.value(loop.index)), b.shl(I64(1), shift)
         last = code.value(code.subtract(length, 1))
-        pair = code.loop(b.lshr(b.add(last, both, flags=("nsw",)), shift), unroll=Unroll.NEVER)
-        b = code.b
-        low = b.shl(code.value(pair.index), shift)
-        middle = self._bounded(b.add(low, width, flags=("nsw",)), length)
-        high = self._bounded(b.add(middle, width, flags=("nsw",)), length)
-        self._merge(source, target, low, middle, high)
-        pair.close()
+        with code.loop(b.lshr(b.add(last, both, flags=("nsw",)), shift), unroll=Unroll.NEVER) as pair:
+            b = code.b
+            low = b.shl(code.value(pair), shift)
+            middle = self._bounded(b.add(low, width, flags=("nsw",)), length)
+            high = self._bounded(b.add(middle, width, flags=("nsw",)), length)
+            self._merge(source, target, low, middle, high)
         return at_starts(first, loop.close([*loop.carried[count:], *loop.carried[:count]])[:count])
 
     def _bounded(self, position: ir.Value, length: IndexValue) -> ir.Value:
@@ -309,7 +298,7 @@ class _Sorter:
         less = self.less(rights, lefts)
         take = b.and_(right_there, b.or_(b.not_(left_there), less))
         for row, kept, taken_ in zip(target, lefts, rights, strict=True):
-            row.write(code, place, choose(code, take, taken_, kept))
+            row.write(code, place, chosen(code.b, take, taken_, kept))
         taken = b.zext(take, I64)
         right = b.add(right, taken, flags=("nsw",))
         left = b.add(left, b.sub(I64(1), taken, flags=("nsw",)), flags=("nsw",))
@@ -327,7 +316,7 @@ class _Few:
         self.shapes = [shape for _, shape in instruction.shape.leaves()]
         dtypes = "".join(f".{shape.dtype.value}" for shape in self.shapes)
         meaning = hashlib.sha256(structure(instruction.attributes["to_apply"]).encode()).hexdigest()
-        self.name = f"legacy.few{dtypes}.{RUN}.{meaning[:16]}"
+        self.name = f"legacy.few{dtypes}.{MAXIMUM_RUN_ELEMENTS}.{meaning[:16]}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Few) and self.name == other.name
@@ -351,22 +340,11 @@ class _Few:
         half, e = len(self.shapes), Elemental(code, {}, self.rules, Scratch(None, 0))
         way = _Memory(Way(False, selected=1))
         sorted_ = _Sorter(e, self.instruction, [], way).sort_few(rows[:half], rows[half:], count)
-        away = code.branch(code.b.icmp_unsigned("!=", sorted_[0].start, rows[0].start))
-        loop = code.loop(count, unroll=Unroll.NEVER)
-        for row, target in zip(sorted_, rows, strict=False):
-            target.write(code, loop.index, row.read(code, loop.index))
-        loop.close()
-        away.otherwise()
-        away.join((), ())
+        away = code.b.icmp_unsigned("!=", sorted_[0].start, rows[0].start)
+        with code.when(away), code.loop(count, unroll=Unroll.NEVER) as i:
+            for row, target in zip(sorted_, rows, strict=False):
+                target.write(code, i, row.read(code, i))
         code.b.ret_void()
-
-
-def choose(code: Code, condition: ir.Value, yes: Register, no: Register) -> Register:
-    """A select on each part of a value."""
-    if isinstance(yes, tuple):
-        assert isinstance(no, tuple)
-        return tuple(choose(code, condition, y, n) for y, n in zip(yes, no, strict=True))
-    return code.b.select(condition, yes, no)
 
 
 def sort(e: Elemental, instruction: Instruction, index: Index) -> Reads:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from llvmlite import ir
 
 from ..core.builder import Code
-from ..core.registers import I8
+from ..core.registers import I8, table
 
 
 @functools.cache
@@ -39,14 +39,9 @@ def _merge_exchange(length: int) -> Iterator[tuple[int, int]]:
         apart //= 2
 
 
-def pair_table(code: Code, length: int, start: int, end: int) -> tuple[ir.GlobalVariable, int]:
+def pair_table(code: Code, length: int, start: int, end: int) -> tuple[ir.Value, int]:
     """(A constant of the pairs' places, a byte each, so of at most 256; how many pairs)."""
     pairs = exchanges(length, start, end)
+    places = bytearray(place for pair in pairs for place in pair)
     name = f"exchanges.{length}.{start}.{end}"
-    found = code.module.globals.get(name)
-    if found is None:
-        type_ = ir.ArrayType(I8, 2 * len(pairs))
-        found = ir.GlobalVariable(code.module, type_, name)
-        found.initializer = ir.Constant(type_, bytearray(place for pair in pairs for place in pair))
-        found.linkage, found.global_constant, found.align = "private", True, 64
-    return found, len(pairs)
+    return table(code.module, name, ir.ArrayType(I8, len(places)), places), len(pairs)

@@ -50,7 +50,6 @@ class KeyOrder:
         """A signed integer that is the smaller, the earlier an element comes. element: a value of each operand."""
         b, dtype, type_ = e.code.b, self.dtype, self.type
         value = e.apply(self.key, [value for value in element for _ in range(2)])
-        assert isinstance(value, ir.Value)
         if dtype in FLOATS:
             bits = bits_of(e.code, dtype, value)
             if not self.total:

@@ -66,25 +66,22 @@ class RadixSort:
         self._move(rows, others, shift, counts)
         kept, moved = tuple(loop.carried), (*loop.carried[count:], *loop.carried[:count])
         joined = branch.join(kept, moved)
-        assert isinstance(joined, tuple)
         last = loop.close(list(joined))
         return at_starts(home, [flatten(start)[0] for start in last[:count]])
 
     def _read(self, source: Callable[[IndexValue], Sequence[Register]], home: OperandRows) -> None:
         """Copy the row, and count how often each digit has each value."""
         code = self.code
-        zero = code.loop(digits(self.order) * VALUES)
-        code.b.store(I32(0), self._slot(self.counts, code.value(zero.index)))
-        zero.close()
-        loop = code.loop(self.length)
-        values = source(loop.index)
-        for row, value in zip(home, values, strict=True):
-            row.write(code, loop.index, value)
-        key = self._unsigned(self.order.of(self.e, values))
-        for number in range(digits(self.order)):
-            slot = self._slot(self._counts(number * VALUES), self._digit(key, number * DIGIT))
-            code.b.store(code.b.add(code.b.load(slot, typ=I32), I32(1)), slot)
-        loop.close()
+        with code.loop(digits(self.order) * VALUES) as zero:
+            code.b.store(I32(0), self._slot(self.counts, code.value(zero)))
+        with code.loop(self.length) as i:
+            values = source(i)
+            for row, value in zip(home, values, strict=True):
+                row.write(code, i, value)
+            key = self._unsigned(self.order.of(self.e, values))
+            for number in range(digits(self.order)):
+                slot = self._slot(self._counts(number * VALUES), self._digit(key, number * DIGIT))
+                code.b.store(code.b.add(code.b.load(slot, typ=I32), I32(1)), slot)
 
     def _place(self, counts: ir.Value) -> None:
         """Turn the counts of a pass into the first positions of elements with each digit."""
@@ -99,17 +96,16 @@ class RadixSort:
     def _move(self, rows: OperandRows, others: OperandRows, shift: IndexValue, counts: ir.Value) -> None:
         """Move the elements to the positions of their digits, in order."""
         code = self.code
-        loop = code.loop(self.length)
-        values = [row.read(code, loop.index) for row in rows]
-        digit = self._digit(self._unsigned(self.order.of(self.e, values)), shift)
-        slot = self._slot(counts, digit)
-        place = code.b.load(slot, typ=I32)
-        code.b.store(code.b.add(place, I32(1)), slot)
-        position = code.b.zext(place, I64)
-        code.define(position, code.scope)
-        for row, value in zip(others, values, strict=True):
-            row.write(code, position, value)
-        loop.close()
+        with code.loop(self.length) as i:
+            values = [row.read(code, i) for row in rows]
+            digit = self._digit(self._unsigned(self.order.of(self.e, values)), shift)
+            slot = self._slot(counts, digit)
+            place = code.b.load(slot, typ=I32)
+            code.b.store(code.b.add(place, I32(1)), slot)
+            position = code.b.zext(place, I64)
+            code.define(position, code.scope)
+            for row, value in zip(others, values, strict=True):
+                row.write(code, position, value)
 
     def _key(self, rows: OperandRows, position: IndexValue) -> ir.Value:
         return self._unsigned(self.order.of(self.e, [row.read(self.code, position) for row in rows]))

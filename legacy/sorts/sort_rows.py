@@ -45,6 +45,5 @@ def at_starts(rows: OperandRows, starts: Sequence[Register]) -> list[OperandRow]
     """Rows like these in other memory."""
     found = []
     for row, start in zip(rows, starts, strict=True):
-        assert isinstance(start, ir.Value)
         found.append(OperandRow(start, row.stride, row.shape))
     return found

@@ -75,7 +75,6 @@ class Selection:
         if rest:
             state = self._block(source, rows, threshold, length - block, block, rest, state)
         count = state[0]
-        assert isinstance(count, ir.Value)
         code.define(count, code.scope, again=True)
         return count
 
@@ -83,28 +82,24 @@ class Selection:
         """Write the keys of all elements, and the least of each group."""
         code, type_, groups = self.code, self.order.type, self.groups
         if groups == self.length:
-            loop = code.loop(groups, unroll=Unroll.NEVER)
-            code.b.store(self.order.of(self.e, source(loop.index)), self._slot(self.keys, loop.index))
-            loop.close()
+            with code.loop(groups, unroll=Unroll.NEVER) as i:
+                code.b.store(self.order.of(self.e, source(i)), self._slot(self.keys, i))
             return
-        last = code.loop(groups, unroll=Unroll.NEVER)
-        code.b.store(type_((1 << (type_.width - 1)) - 1), self._slot(self.least, last.index))
-        last.close()
+        with code.loop(groups, unroll=Unroll.NEVER) as last:
+            code.b.store(type_((1 << (type_.width - 1)) - 1), self._slot(self.least, last))
 
         def deal(first: IndexValue, count: int) -> None:
-            loop = code.loop(count, unroll=Unroll.NEVER)
-            place = code.add(first, loop.index)
-            key = self.order.of(self.e, source(place))
-            code.b.store(key, self._slot(self.keys, place))
-            slot = self._slot(self.least, loop.index)
-            least = code.b.load(slot, typ=type_)
-            code.b.store(code.b.select(code.b.icmp_signed("<", key, least), key, least), slot)
-            loop.close()
+            with code.loop(count, unroll=Unroll.NEVER) as at:
+                place = code.add(first, at)
+                key = self.order.of(self.e, source(place))
+                code.b.store(key, self._slot(self.keys, place))
+                slot = self._slot(self.least, at)
+                least = code.b.load(slot, typ=type_)
+                code.b.store(code.b.select(code.b.icmp_signed("<", key, least), key, least), slot)
 
         rest = self.length % groups
-        turn = code.loop(self.length - rest, step=groups, unroll=Unroll.NEVER)
-        deal(turn.index, groups)
-        turn.close()
+        with code.loop(self.length - rest, step=groups, unroll=Unroll.NEVER) as turn:
+            deal(turn, groups)
         if rest:
             deal(self.length - rest, rest)
 
@@ -116,7 +111,6 @@ class Selection:
         lowest = type_(-1 << (bits - 1))
         loop = code.loop(bits, carried=[lowest, lowest], unroll=Unroll.NEVER)
         threshold, bit = loop.carried
-        assert isinstance(threshold, ir.Value) and isinstance(bit, ir.Value)
         higher = code.b.add(threshold, bit)
         inner = code.loop(self.groups, carried=[counter(0)])
         (below,) = inner.carried
@@ -124,7 +118,6 @@ class Selection:
         (below,) = inner.close([code.b.add(below, code.b.zext(code.b.icmp_signed("<", key, higher), counter))])
         few = code.b.icmp_unsigned("<", below, counter(self.wanted))
         threshold, _ = loop.close([code.b.select(few, higher, threshold), code.b.lshr(bit, type_(1))])
-        assert isinstance(threshold, ir.Value)
         return threshold
 
     def _block(

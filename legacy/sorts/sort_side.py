@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
+from ...codegen.processors import Processor
 from ...hlo.ir import Instruction
 from ...hlo.records import dataclass
 from ...planning.allocation import POOL_ALIGNMENT
@@ -19,9 +20,9 @@ from ...planning.partition import Partition
 from ..core.builder import IndexValue, Unroll
 from ..core.registers import I8, I64, Register
 from ..loops.elemental import Elemental, Index
-from ..loops.form import Results, Unfit, at_least, needs
-from ..loops.memory import LINE, Pointer, load, store
-from ..loops.ranges import Steps, loops_over
+from ..loops.form import Results, at_least, known, needs
+from ..loops.memory import Pointer, load, store
+from ..loops.ranges import Steps, loops_over, numbered, pieces
 from .sort_network import pair_table
 from .sort_order import KeyOrder
 from .sort_rows import Target
@@ -35,12 +36,10 @@ neighbours has half of their square of exchanges, in each of which all operands 
 much as some exchanges of narrow ones.
 """
 
-NUMBERED_BELOW_512_BITS = (8, 320)
-"""The same without vectors of WIDE bits: there, one condition for operands of several widths is taken apart again and
+NUMBERED_WITHOUT_MASKS = (8, 320)
+"""The same on processors without masks: there, one condition for operands of several widths is taken apart again and
 again. Measured with AVX2, pairs of 8 f32 and s32 take half of the time with places, those of 16 a quarter.
 """
-
-WIDE = 512
 
 MINIMUM_ROWS = 16
 """Rows below which nothing is gained."""
@@ -62,13 +61,13 @@ class Tile:
     numbered: bool
 
     @staticmethod
-    def of(length: int, key: int, elements: Sequence[int], most: int, vector: int) -> Tile | None:
-        """The widest one of at most `most` bytes. key, elements: bits of each; vector: of the processor's vectors."""
-        shortest, least = NUMBERED if vector >= WIDE else NUMBERED_BELOW_512_BITS
+    def of(length: int, key: int, elements: Sequence[int], most: int, processor: Processor) -> Tile | None:
+        """The widest one of at most `most` bytes. key, elements: bits of each."""
+        shortest, least = NUMBERED if processor.masks else NUMBERED_WITHOUT_MASKS
         numbered = length >= shortest and length * sum(elements) >= least
         keys = [key] if not numbered else [2 * key] if key <= 32 else [key, key]
         bits = [*keys, *elements]
-        lanes = LINE * 8 // bits[0]
+        lanes = processor.line_bytes * 8 // bits[0]
         while lanes:
             sizes = [-(-length * lanes * b // 8 // POOL_ALIGNMENT) * POOL_ALIGNMENT for b in bits]
             if sum(sizes) <= most:
@@ -78,7 +77,7 @@ class Tile:
         return None
 
 
-def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -> Tile:
+def tile_of(instruction: Instruction, order: KeyOrder, room: int, processor: Processor) -> Tile:
     """The tile for a sort's rows. Raises Unfit if they are too long or too few, or elements are no single numbers."""
     shapes, (dimension,) = [shape for _, shape in instruction.shape.leaves()], instruction.dimensions
     length = shapes[0].dims[dimension]
@@ -86,10 +85,8 @@ def tile_of(instruction: Instruction, order: KeyOrder, room: int, vector: int) -
     needs(not any(shape.dtype.is_complex for shape in shapes), "complex numbers go along with the keys")
     rows = math.prod(shapes[0].dims) // length
     at_least(rows, MINIMUM_ROWS, "rows")
-    found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, vector)
-    if found is None:
-        raise Unfit(f"{room} bytes of scratch memory hold no row")
-    return found
+    found = Tile.of(length, order.type.width, [8 * shape.dtype.bytes for shape in shapes], room, processor)
+    return known(found, f"{room} bytes of scratch memory hold no row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,36 +127,27 @@ class SideBySide:
         self.places = [b.gep(base, [I64(o)], inbounds=True, source_etype=I8) for o in self.tile.offsets]
 
     def emit(self, steps: Steps | None) -> None:
-        inside, column = () if steps is None else steps.dimensions, self.column
+        inside, column = numbered(steps), self.column
         minor_first = [d for d in self.results[0].shape.minor_to_major if d != self.dimension]
         if steps is not None and self.by_steps:
             self._emit_steps(steps, [d for d in reversed(minor_first) if d not in inside])
             return
         others = [d for d in reversed(minor_first) if d != column]
-        with loops_over(self.code, steps, inside, self.dims, others) as positions:
+        with loops_over(self.code, steps, self.dims, others) as positions:
             rows = 1 if column is None else self.dims[column]
-            whole = rows - rows % self.tile.lanes
-            for start, end in ((0, whole), (whole, rows)):
-                if start != end:
-                    count = min(end - start, self.tile.lanes)
-                    loop = self.code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-                    first, lanes = loop.index, () if column is None else (column,)
-                    self._sort(positions, lanes, first, count)
-                    loop.close()
+            for first, count in pieces(self.code, rows, self.tile.lanes):
+                self._sort(positions, () if column is None else (column,), first, count)
 
     def _emit_steps(self, steps: Steps, others: Sequence[int]) -> None:
         """Rows of neighbouring steps lie side by side."""
         code, lanes, inside = self.code, self.tile.lanes, steps.dimensions
-        loop = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
-        with loops_over(code, None, (), self.dims, others) as positions:
-            self._sort(positions, inside, loop.index, lanes)
-        loop.close()
+        rows = code.range(steps.begin, code.subtract(steps.end, lanes - 1), lanes, unroll=Unroll.NEVER)
+        with rows as row, loops_over(code, None, self.dims, others) as positions:
+            self._sort(positions, inside, row, lanes)
         count = code.remainder(code.subtract(steps.end, steps.begin), lanes)
-        rest = code.branch(code.b.icmp_unsigned("!=", code.value(count), I64(0)))
-        with loops_over(code, None, (), self.dims, others) as positions:
+        rest = code.b.icmp_unsigned("!=", code.value(count), I64(0))
+        with code.when(rest), loops_over(code, None, self.dims, others) as positions:
             self._sort(positions, inside, code.subtract(steps.end, count), count)
-        rest.otherwise()
-        rest.join((), ())
 
     def _sort(self, positions: Sequence[IndexValue], side: Sequence[int], first: IndexValue, count: IndexValue) -> None:
         """Sort `count` rows. side: the dimensions along which they have the numbers `first` and so on."""
@@ -175,7 +163,7 @@ class SideBySide:
     ) -> list[IndexValue]:
         """The position of an element: the one at `at` of row number `row` along `side`."""
         place, sizes = list(positions), [self.dims[d] for d in side]
-        for d, position in zip(side, self.code.split(row, sizes, list(reversed(range(len(sizes))))), strict=True):
+        for d, position in zip(side, self.code.split(row, sizes), strict=True):
             place[d] = position
         place[self.dimension] = at
         return place
@@ -255,14 +243,12 @@ class SideBySide:
     def _exchange(self) -> None:
         """Exchange neighbours, of which the first has an even number or an odd one by turns, until all are in order."""
         code = self.code
-        turns = code.loop((self.length + 1) // 2, unroll=Unroll.NEVER)
-        for first in (0, 1):
-            pairs = (self.length - first) // 2
-            if pairs:
-                loop = code.loop(pairs, unroll=Unroll.NEVER)
-                self._exchange_pair(code.add(code.multiply(loop.index, 2), first))
-                loop.close()
-        turns.close()
+        with code.loop((self.length + 1) // 2, unroll=Unroll.NEVER):
+            for first in (0, 1):
+                pairs = (self.length - first) // 2
+                if pairs:
+                    with code.loop(pairs, unroll=Unroll.NEVER) as i:
+                        self._exchange_pair(code.add(code.multiply(i, 2), first))
 
     def _exchange_pair(self, at: IndexValue) -> None:
         b, later, behind = self.code.b, None, self.code.add(at, 1)
@@ -278,20 +264,19 @@ class SideBySide:
         start = min(result.start for result in self.results)
         end = max(result.start + result.shape.dims[self.dimension] for result in self.results)
         table, count = pair_table(code, self.length, start, end)
-        loop = code.loop(2 * count, step=2, unroll=Unroll.NEVER)
-        b, pair = code.b, []
-        for k in (0, 1):
-            entry = b.gep(table, [code.value(code.add(loop.index, k))], inbounds=True, source_etype=I8)
-            pair.append(b.zext(b.load(entry, typ=I8, align=1), I64))
-        low, high = ([self._fetch(number, place) for number in held] for place in pair)
-        later = b.icmp_signed(">", low[-1], high[-1])
-        if len(held) > 1:
-            later = b.and_(later, b.icmp_signed("==", low[0], high[0]))
-            later = b.or_(later, b.icmp_signed(">", low[0], high[0]))
-        for number in held:
-            self._put(number, pair[0], b.select(later, high[number], low[number]))
-            self._put(number, pair[1], b.select(later, low[number], high[number]))
-        loop.close()
+        with code.loop(2 * count, step=2, unroll=Unroll.NEVER) as i:
+            b, pair = code.b, []
+            for k in (0, 1):
+                entry = b.gep(table, [code.value(code.add(i, k))], inbounds=True, source_etype=I8)
+                pair.append(b.zext(b.load(entry, typ=I8, align=1), I64))
+            low, high = ([self._fetch(number, place) for number in held] for place in pair)
+            later = b.icmp_signed(">", low[-1], high[-1])
+            if len(held) > 1:
+                later = b.and_(later, b.icmp_signed("==", low[0], high[0]))
+                later = b.or_(later, b.icmp_signed(">", low[0], high[0]))
+            for number in held:
+                self._put(number, pair[0], b.select(later, high[number], low[number]))
+                self._put(number, pair[1], b.select(later, low[number], high[number]))
 
     def _fetch(self, number: int, at: IndexValue) -> ir.Value:
         """One place of all rows, of an array of the tile."""

@@ -82,7 +82,7 @@ class Arithmetic:
     def __init__(self, module: ir.Module, types: Types, facts: Facts):
         self.module, self.types, self.facts = module, types, facts
         self.strict, self.by_element, self.vector_bits = facts.strict, facts.by_element, facts.vector_bits
-        self.fma_hardware = facts.fma
+        self.fma_hardware, self.processor = facts.fma, facts.processor
         self.location = ir.Location.unknown()
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}

@@ -42,7 +42,7 @@ longer ones were not vectorised.
 
 
 NESTED = 16
-"""Iterations from which on a loop around others is not unrolled: the copies take time to compile, and none to run."""
+"""Minimum iterations for which a loop around others is not unrolled: copies take time to compile and save none."""
 
 
 HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar", Unroll.NONE: "rolled", Unroll.ABREAST: "abreast"}

@@ -5,6 +5,7 @@ options that change code; and what decides which of LLVM's passes a kernel gets.
 from __future__ import annotations
 
 from ...codegen.options import EmitOptions
+from ...codegen.processors import Processor
 from ...hlo.records import dataclass
 
 
@@ -12,7 +13,8 @@ from ...hlo.records import dataclass
 class Facts:
     """vector_bits: of the widest vector register; fma: whether the target has fused multiply-adds; integer_products: of
     neighbours, that one instruction adds to a 32-bit lane; bf16_pairs: whether one adds two products of bf16 to f32.
-    strict, by_element: as in EmitOptions.
+    strict, by_element: as in EmitOptions. processor: what the target's family has. without: names of forms that are
+    switched off.
     """
 
     vector_bits: int = 128
@@ -21,6 +23,8 @@ class Facts:
     by_element: bool = False
     integer_products: int = 1
     bf16_pairs: bool = False
+    processor: Processor = Processor()
+    without: frozenset[str] = frozenset()
 
     @staticmethod
     def of(options: EmitOptions) -> Facts:
@@ -32,6 +36,8 @@ class Facts:
             options.by_element,
             target.integer_products,
             target.adds_bf16_pairs,
+            target.processor,
+            frozenset(name.partition(":")[2] for name in options.without_forms if name.startswith("mlir:")),
         )
 
 

@@ -24,7 +24,8 @@ class Place:
 Pointer: TypeAlias = Value | Place
 """The address of an element; a memref is that of its first one."""
 
-DYNAMIC = -(2**63)  # marks a run-time size or offset in a memref's operations
+DYNAMIC = -(2**63)
+"""Marks a run-time size or offset in a memref's operations."""
 
 
 class Memory(IndexArithmetic):

@@ -13,7 +13,7 @@ from ..core.elements import Scalar, flatten
 from ..core.memory import bytes_of
 from ..core.slots import Slots
 
-LINE = 64
+ALIGNMENT_BYTES = 64
 """Bytes to which arrays in a group's memory are aligned."""
 
 
@@ -64,7 +64,7 @@ class Group:
         """Memory for `count` scalars that the items share; truth values are bytes there."""
         b = self.b
         element = b.types.i8 if type == b.types.i1 else type
-        place, self.used = self.used, self.used + -(-bytes_of(element) * count // LINE) * LINE
+        place, self.used = self.used, self.used + -(-bytes_of(element) * count // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         assert self.used <= self.shape.memory, "kernels that need more have no form for groups"
         return b.at_entry("memref.view", _memory(b, count, element), [self._bytes, b.at(place)])
 

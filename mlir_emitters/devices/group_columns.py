@@ -23,11 +23,11 @@ from ..loops.reduced import initials_of, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..reductions.results import write_together
-from .group import LINE, Group, types_of
+from .group import ALIGNMENT_BYTES, Group, types_of
 from .group_rows import neutral, operation_of
 
 MINIMUM_ITEM_ROWS = 2
-"""Rows of an item from which on sharing them pays for the barrier."""
+"""Minimum rows of an item for which sharing them pays for the barrier."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,7 +88,7 @@ def column_blocks_of(nodes: Sequence[Node], shape: GroupShape) -> ColumnBlocks |
         return "elements are reduced in order"
     most = min(shape.columns, shape.down, operand.dims[column] // shape.across)
     each = 1 << (most.bit_length() - 1)
-    if (size := len(nodes) * (16 * each * shape.across * shape.down + LINE)) > shape.memory:
+    if (size := len(nodes) * (16 * each * shape.across * shape.down + ALIGNMENT_BYTES)) > shape.memory:
         return more(size, "bytes of parts of reductions", shape.memory)
     others = tuple(d for d in order[:-1] if d not in reduced)
     return ColumnBlocks(tuple(nodes), column, rows, others, shape.across, each)

@@ -22,7 +22,7 @@ from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..reductions.results import write_together
 from ..roots import why_no_loops
-from .group import LINE, Group
+from .group import ALIGNMENT_BYTES, Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class CrossingKernel:
         """
         b, group, shape = self.b, self.group, self.group.shape
         count = self.width * self.pitch
-        if group.used + count * source.dtype.bytes + LINE > shape.memory or self.height % shape.across:
+        if group.used + count * source.dtype.bytes + ALIGNMENT_BYTES > shape.memory or self.height % shape.across:
             return
         types = scalar_types(b.types, source.dtype, raw=True)
         array = group.slots(types, count)

@@ -29,10 +29,10 @@ from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..rows.row_walks import Rows, Walk, is_reduced
 from ..rows.rows import RowKernel
-from .group import LINE, Group, types_of
+from .group import ALIGNMENT_BYTES, Group, types_of
 
 MINIMUM_ROW_ELEMENTS = 32
-"""Elements of a row from which on a group has work for its items."""
+"""Minimum elements of a row for which a group has work for its items."""
 
 MAXIMUM_ROWS, MAXIMUM_ELEMENTS, MINIMUM_GROUPS = 8, 1024, 8
 """Of a group, its rows and the elements of these; and the groups that are left then."""
@@ -74,7 +74,7 @@ def fits(view: View, subject: Subject) -> Answer:
         return more(size, "bytes of parts of reductions", shape.memory)
     rows = rows_of_group(graph, lanes, shape)
     reduced = sum(is_reduced(graph, x) for x in graph.roles)
-    room = max(0, shape.memory // rows - taken(reduced, lanes) - LINE * len(graph.roles))
+    room = max(0, shape.memory // rows - taken(reduced, lanes) - ALIGNMENT_BYTES * len(graph.roles))
     return Fits(RowsOfGroup(Rows.of(graph, subject.results, view.in_place, room), lanes, rows, view.in_place))
 
 
@@ -104,8 +104,8 @@ def rows_of_group(graph: RowGraph, lanes: int, shape: GroupShape) -> int:
 
 
 def taken(reductions: int, lanes: int) -> int:
-    """At most so many bytes of a group's memory hold the items' parts of reductions."""
-    return reductions * 2 * (lanes * 16 + LINE)
+    """At most this many bytes of a group's memory hold the items' parts of reductions."""
+    return reductions * 2 * (lanes * 16 + ALIGNMENT_BYTES)
 
 
 def operation_of(node: Node, length: int) -> Op | None:

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from ...hlo.opcodes import Op
 from ..core.graph import Buffer, Node
 
-MINIMUM_ELEMENTS = 1 << 16  # fewer take less time than it takes to compile the copies
-MINIMUM_CHAIN_OPERATIONS = (
-    30  # operations after one another, beside the load and the store; of 20 it gains a twentieth at most
-)
-MAXIMUM_OPERATIONS_BESIDE = 3  # operations for each of the chain: with more, a vector fills a processor alone
+MINIMUM_ELEMENTS = 1 << 16
+"""Elements of a result: fewer take less time than it takes to compile the copies."""
+
+MINIMUM_CHAIN_OPERATIONS = 30
+"""Operations after one another, besides the load and the store; of 20 it gains a twentieth at most."""
+
+MAXIMUM_OPERATIONS_BESIDE = 3
+"""Operations for each one of the chain: with more, a vector fills a processor alone."""
+
 
 LENGTHS = {
     Op.ATAN2: 40,

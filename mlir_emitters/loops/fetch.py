@@ -11,19 +11,24 @@ from collections.abc import Iterable, Sequence
 from ...hlo.opcodes import Op
 from ..core.builder import Index
 from ..core.elements import raw_type
+from ..core.facts import Facts
 from ..core.graph import Buffer, visited
 from ..numerics.elementwise import EMIT
 from .elemental import Elemental
 
-LARGE = 1 << 20  # bytes of an array that is fetched ahead: the second cache's
-FEW = 2  # arrays that are fetched ahead together
-LINE = 64  # bytes
-DISTANCE = 8192  # bytes that a loop along memory is ahead of what it reads
-LONG_RUN = 4 * DISTANCE  # bytes between jumps from which on little is fetched that does not follow
+MAXIMUM_STREAMS = 2
+"""Arrays that are fetched ahead together, at most."""
+
+DISTANCE_BYTES = 8192
+"""Bytes that a loop along memory is ahead of what it reads."""
+
+LONG_RUN_BYTES = 4 * DISTANCE_BYTES
+"""Bytes between jumps: where they are fewer, most of what is fetched does not follow."""
 
 
-def streams(operands: Iterable[Buffer], source: Buffer) -> list[Buffer]:
-    """The large arrays of which elementwise values at the same places are made; none if they are many.
+def streams(facts: Facts, operands: Iterable[Buffer], source: Buffer) -> list[Buffer]:
+    """The arrays of which elementwise values at the same places are made; none if the second cache holds them, or they
+    are many.
 
     source: a buffer by whose strides they are read.
     """
@@ -34,8 +39,8 @@ def streams(operands: Iterable[Buffer], source: Buffer) -> list[Buffer]:
 
     read = (x for x in visited(operands, inputs) if x.writer is None and x.argument >= 0)
     found = [x for x in read if _has_offsets_of(x, source)]
-    large = any(math.prod(x.dims) * x.dtype.bytes >= LARGE for x in found)
-    return found if large and len(found) <= FEW and not any(x.dtype.is_complex for x in found) else []
+    large = any(math.prod(x.dims) * x.dtype.bytes >= facts.processor.second_cache_bytes for x in found)
+    return found if large and len(found) <= MAXIMUM_STREAMS and not any(x.dtype.is_complex for x in found) else []
 
 
 def _has_offsets_of(buffer: Buffer, source: Buffer) -> bool:
@@ -50,7 +55,7 @@ def fetch(e: Elemental, buffers: Sequence[Buffer], offset: Index, count: int, di
     b = e.b
     for buffer in buffers:
         first, type = b.add(offset, distance // buffer.dtype.bytes), raw_type(b.types, buffer.dtype)
-        line = max(1, LINE // buffer.dtype.bytes)
+        line = max(1, b.processor.line_bytes // buffer.dtype.bytes)
         # Addresses that are one and a constant: LLVM takes long to find that out of sums of indices.
         run = b.row(e.pointers[buffer.argument], first, type, count)
         for k in range(0, count, line):

@@ -17,7 +17,8 @@ from ..core.facts import Facts
 from ..core.memory import Place, bytes_of
 from ..numerics import math_library
 
-MEMORY = 1 << 45  # bytes of a function's memrefs: more than any array has
+MEMORY_BYTES = 1 << 45
+"""Bytes of a function's memrefs: more than any array has."""
 
 
 class Helper(Protocol):
@@ -36,7 +37,7 @@ class Helper(Protocol):
 
 def memory_types(b: Builder, elements: Sequence[ir.Type]) -> list[ir.Type]:
     """The types of parameters that are memory."""
-    return b.argument_types([MEMORY] * len(elements), list(elements))
+    return b.argument_types([MEMORY_BYTES] * len(elements), list(elements))
 
 
 def call_helper(b: Builder, helper: Helper, places: Sequence[Pointer], numbers: Sequence[Index], offsets: int) -> None:
@@ -57,9 +58,9 @@ def call_helper(b: Builder, helper: Helper, places: Sequence[Pointer], numbers: 
 
 
 def _whole(b: Builder, memref: Value) -> Value:
-    """A memref as one of MEMORY bytes, the parameters' type."""
+    """A memref as one of MEMORY_BYTES bytes, the parameters' type."""
     element = ir.MemRefType(memref.type).element_type
-    count = MEMORY // bytes_of(element)
+    count = MEMORY_BYTES // bytes_of(element)
     attributes = {
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
         "static_offsets": ir.DenseI64ArrayAttr.get([0]),
@@ -71,15 +72,16 @@ def _whole(b: Builder, memref: Value) -> Value:
     return b.constant_once(("whole", memref), make)
 
 
-def text_of(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
+def text_of(helper: Helper, session: pipeline.Session, target: Facts) -> str:
     """LLVM IR of a module with the function. pipeline.LOCK must be held."""
-    return text_once((helper, vector_bits), partial(_text, helper, session, vector_bits))
+    facts = Facts(target.vector_bits, helper.fma, processor=target.processor)
+    return text_once((helper, facts), partial(_text, helper, session, facts))
 
 
-def _text(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
+def _text(helper: Helper, session: pipeline.Session, facts: Facts) -> str:
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
-        b = Builder(module, session.types, Facts(vector_bits, helper.fma))
+        b = Builder(module, session.types, facts)
         with b.function(helper.name, helper.types(b), [], {}) as parameters:
             helper.emit(b, parameters)
             b.give()

@@ -23,7 +23,7 @@ OPERATIONS: Mapping[Op, Callable[[Builder, Value, Value], Value]] = {
     Op.SUBTRACT: lambda b, x, y: b.subf(x, y),
 }
 
-MOST = 8
+MAXIMUM_OPERATIONS = 8
 """Operations on a result at most. Each is there for every vector of a tile."""
 
 
@@ -65,7 +65,7 @@ class Lanewise:
                 waiting += writer.inputs
             else:
                 return False
-        return operations <= MOST
+        return operations <= MAXIMUM_OPERATIONS
 
     def _is_alike(self, buffer: Buffer) -> bool:
         return (buffer.dims, buffer.strides) == (self.product.dims, self.product.strides)

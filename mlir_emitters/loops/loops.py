@@ -16,15 +16,30 @@ from ..core.graph import Buffer, reachable
 from ..core.index_arithmetic import Axis
 from .ranges import Steps, grouped, neighbours, outer_loops, width_of
 
-BLOCK = 16
-MINIMUM_TILED_SIDE = 64  # shorter dimensions are not tiled
-UNROLLED = 16  # shorter loops are unrolled completely
-MASKED = range(9, 16)  # elements of rows that LLVM makes one vector of with a mask, if they are one loop
-LEAST_GATHERED, MOST_GATHERED = 8, 30  # elements of rows that LLVM unrolls as a whole if it may
-UNMASKED = 256  # bits of vectors of processors without masks
-INTERLEAVED = range(9)  # elements of a step whose rows LLVM interleaves as it vectorises the loop over steps
-MOST_PLAIN = 11  # nodes, and one more, of which such a row has two copies
-MOST_COPIES = 8  # three or five, beside each other, make long transposes faster
+TILE_SIDE = 16
+"""Elements along each side of a tile."""
+
+MINIMUM_TILED_SIDE = 64
+"""Elements along a dimension: shorter ones are not tiled."""
+
+UNROLLED_ITERATIONS = 16
+"""Iterations: shorter loops are unrolled completely."""
+
+MASKED_ELEMENTS = range(9, 16)
+"""Elements of rows that LLVM makes one vector of with a mask, if they are one loop."""
+
+MINIMUM_GATHERED_ELEMENTS, MAXIMUM_GATHERED_ELEMENTS = 8, 30
+"""Elements of rows that LLVM unrolls as a whole if it may."""
+
+INTERLEAVED_ELEMENTS = range(9)
+"""Elements of a step whose rows LLVM interleaves as it vectorises the loop over steps."""
+
+PLAIN_NODES = 11
+"""Nodes of which such a row has no two copies, at least."""
+
+MAXIMUM_COPIES = 8
+"""Copies of a loop: three or five, beside each other, make long transposes faster."""
+
 
 Before = Callable[[Sequence[Index], Index, Index], None]
 
@@ -82,7 +97,8 @@ def with_loops(
     unroll = unroll_of(b.facts, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     order = [d for d in over.order if d not in inside]
-    few = not order or (inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED)
+    many = inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE
+    few = not order or (many and _count(over, order) in INTERLEAVED_ELEMENTS)
 
     def nest(places: dict[int, Index], inner: Inner, row: tuple[int, int] | None = None) -> None:
         for d in order:
@@ -111,10 +127,10 @@ def _count(over: Buffer, dimensions: Sequence[int]) -> int:
 
 def _pieces(row: int, cheap: bool) -> list[tuple[int, int]]:
     """(First position, number) of what has a nest of its own of the last dimension: in front of what fills no vector,
-    LLVM would otherwise make one masked vector of a short row, and without AVX-512 masks take longer than all else.
+    LLVM would otherwise make one masked vector of a short row, and without masks that takes longer than all else.
     """
-    cut = MASKED.start - 1
-    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED else [(0, row)]
+    cut = MASKED_ELEMENTS.start - 1
+    return [(0, cut), (cut, row - cut)] if cheap and row in MASKED_ELEMENTS else [(0, row)]
 
 
 def unroll_of(facts: Facts, over: Buffer) -> Unroll:
@@ -124,18 +140,20 @@ def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     if over.dtype.bytes <= 2:
         return Unroll.SHORT
     own = over.fastest
-    gathers = facts.vector_bits > UNMASKED and not over.dtype.is_complex
+    gathers = facts.processor.gathers and not over.dtype.is_complex
     return (
-        Unroll.NONE if gathers and own is not None and LEAST_GATHERED <= over.dims[own] <= MOST_GATHERED else Unroll.ANY
+        Unroll.NONE
+        if gathers and own is not None and MINIMUM_GATHERED_ELEMENTS <= over.dims[own] <= MAXIMUM_GATHERED_ELEMENTS
+        else Unroll.ANY
     )
 
 
 def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
     """Whether all that narrow results are made of are a few plain operations, and there are no masks."""
-    if facts.vector_bits > UNMASKED or group[0].dtype.bytes > 2:
+    if facts.processor.masks or group[0].dtype.bytes > 2:
         return False
     made = list(reachable(group))
-    return len(made) < MOST_PLAIN and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
+    return len(made) < PLAIN_NODES and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
 
 def copied_across(reads: AccessMap) -> bool:
@@ -143,8 +161,8 @@ def copied_across(reads: AccessMap) -> bool:
     vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
     """
     first = reads.results[0]
-    copies = math.prod(n for d, n in enumerate(first.dims) if d != first.fastest and n < UNROLLED)
-    return copies > MOST_COPIES and reads.crossing(2) is not None
+    copies = math.prod(n for d, n in enumerate(first.dims) if d != first.fastest and n < UNROLLED_ITERATIONS)
+    return copies > MAXIMUM_COPIES and reads.crossing(2) is not None
 
 
 def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition | None) -> bool:
@@ -155,7 +173,7 @@ def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition |
     if fast in partition.dimensions:
         return False
     last = slow not in partition.dimensions or partition.dimensions[-1] == slow
-    return last and (slow not in partition.dimensions or width_of(partition, over.dims[slow], BLOCK) is not None)
+    return last and (slow not in partition.dimensions or width_of(partition, over.dims[slow], TILE_SIDE) is not None)
 
 
 def tiled(
@@ -178,7 +196,7 @@ def tiled(
 
     def tiles(top: Index, around: Sequence[int] = (), height: int | None = None) -> None:
         """All tiles of a row of them, in loops over the dimensions around."""
-        with outer_loops(b, None, (), dims, around) as places, b.loop(0, dims[fast], BLOCK) as left:
+        with outer_loops(b, None, (), dims, around) as places, b.loop(0, dims[fast], TILE_SIDE) as left:
             index.update(places)
             before([*index.values()], top, left.index)
             inner = kind(b)
@@ -188,20 +206,20 @@ def tiled(
             inner.close()
 
     if steps is None:
-        with outer_loops(b, None, (), dims, others) as places, b.loop(0, dims[slow], BLOCK) as top:
+        with outer_loops(b, None, (), dims, others) as places, b.loop(0, dims[slow], TILE_SIDE) as top:
             index.update(places)
             tiles(top.index)
     elif slow in inside:
-        width = width_of(steps.partition, dims[slow], BLOCK)
+        width = width_of(steps.partition, dims[slow], TILE_SIDE)
         assert width is not None
         for outer, start, height in grouped(b, steps, [dims[d] for d in inside], width):
             index.update(zip(inside, outer, strict=False))
             tiles(start, others, height)
     else:
-        whole = dims[slow] - dims[slow] % BLOCK
+        whole = dims[slow] - dims[slow] % TILE_SIDE
         with outer_loops(b, steps, inside, dims, ()) as places:
             index.update(places)
-            for start, end, height in ((0, whole, BLOCK), (whole, dims[slow], dims[slow] - whole)):
+            for start, end, height in ((0, whole, TILE_SIDE), (whole, dims[slow], dims[slow] - whole)):
                 if start < end:
                     with b.loop(start, end, height) as top:
                         tiles(top.index, others, height)
@@ -209,4 +227,4 @@ def tiled(
 
 def _side(b: Builder, start: Index, size: int) -> Index:
     """The places of a tile that begins at `start`, along a dimension of this size."""
-    return BLOCK if size % BLOCK == 0 else b.least(b.sub(size, start), BLOCK)
+    return TILE_SIDE if size % TILE_SIDE == 0 else b.least(b.sub(size, start), TILE_SIDE)

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...codegen.processors import Processor
 from ..core.builder import Index, Unroll
 from ..core.elements import raw_type
 from ..core.graph import Buffer
 from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
 
-LINE = 64  # bytes
-LEAST_RESULT = 16 << 20  # bytes of a result from which on it is not kept in the caches
-LEAST_SOURCE = 4 << 20  # of a smaller array parts stay in them
-LEAST_LINES = 16  # of a part of a row
+MINIMUM_LINES = 16
+"""Lines of a part of a row."""
 
 
 def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, index: Indices) -> bool:
@@ -24,12 +23,13 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
     """
     b, size = e.b, result.dtype.bytes
     axes = sorted((i for i in index if isinstance(i, Axis)), key=lambda i: i.number)
-    count = _row(source, read, result, index, axes[-1]) if axes else None
+    count = _row(b.processor, source, read, result, index, axes[-1]) if axes else None
     if count is None:
         return False
     loops = [b.open_loop(0, axis.count, unroll=Unroll.NONE) for axis in axes[:-1]]
     counters: list[Index] = [loop.index for loop in loops]
-    lanes, element = LINE // size, raw_type(b.types, result.dtype)
+    line = b.processor.line_bytes
+    lanes, element = line // size, raw_type(b.types, result.dtype)
     whole, vector = count - count % lanes, b.vector(lanes, element)
     places = [_place(e, source, read, counters), _place(e, result, index, counters)]
     for first, end, width, type in ((0, whole, lanes, vector), (whole, count, 1, element)):
@@ -37,14 +37,15 @@ def emit_moved(e: Elemental, source: Buffer, read: Indices, result: Buffer, inde
             with b.loop(first, end, width, unroll=Unroll.NONE) as loop:
                 here, there = (b.pointer(e.pointers[x.argument], b.add(at, loop.index), element) for x, at in places)
                 value = b.load(here, type, size)
-                b.store(value, there, LINE if width > 1 else size, width > 1)
+                b.store(value, there, line if width > 1 else size, width > 1)
     b.close_loops(loops)
     return True
 
 
-def _row(source: Buffer, read: Indices, result: Buffer, index: Indices, last: Axis) -> int | None:
+def _row(processor: Processor, source: Buffer, read: Indices, result: Buffer, index: Indices, last: Axis) -> int | None:
     """The elements of a part of a row, along the last axis; None if they are not copied so."""
-    lanes = LINE // result.dtype.bytes
+    line, cache = processor.line_bytes, processor.last_cache_bytes
+    lanes = line // result.dtype.bytes
     if source.dtype is not result.dtype or source.argument == result.argument:
         return None
     if not (isinstance(last.start, int) and last.start % lanes == 0 and isinstance(last.count, int)):
@@ -52,9 +53,9 @@ def _row(source: Buffer, read: Indices, result: Buffer, index: Indices, last: Ax
     if _step(index, result, last.number) != 1 or _step(read, source, last.number) != 1:
         return None
     rows = [s for i, s, n in zip(index, result.strides, result.dims, strict=True) if i is not last and n != 1]
-    aligned = result.alignment >= LINE and all(s % lanes == 0 for s in rows)
-    large = result.shape.bytes >= LEAST_RESULT and source.shape.bytes >= LEAST_SOURCE
-    return last.count if aligned and large and last.count // lanes >= LEAST_LINES else None
+    aligned = result.alignment >= line and all(s % lanes == 0 for s in rows)
+    large = result.shape.bytes >= cache and source.shape.bytes >= cache // 4  # parts of smaller arrays stay there
+    return last.count if aligned and large and last.count // lanes >= MINIMUM_LINES else None
 
 
 def _step(index: Indices, buffer: Buffer, number: int) -> int:

@@ -8,13 +8,16 @@ from mlir import ir
 
 from ..core.builder import Builder, Value
 
-MLIR_BLOCK = (16, 4)  # the side, and bytes of an element, for which MLIR has shuffles
-LANE = 16  # bytes in which one instruction interleaves two vectors
+MLIR_BLOCK = (16, 4)
+"""The side, and bytes of an element, for which MLIR has shuffles."""
+
+LANE_BYTES = 16
+"""Bytes in which one instruction interleaves two vectors."""
 
 
 def square_turned(b: Builder, rows: Sequence[Value], size: int) -> list[Value]:
     """The columns of a square block. size: bytes of an element."""
-    return _by_mlir(b, rows) if (len(rows), size) == MLIR_BLOCK else _turned(b, rows, LANE // size)
+    return _by_mlir(b, rows) if (len(rows), size) == MLIR_BLOCK else _turned(b, rows, LANE_BYTES // size)
 
 
 def _by_mlir(b: Builder, rows: Sequence[Value]) -> list[Value]:

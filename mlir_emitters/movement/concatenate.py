@@ -25,7 +25,7 @@ MAXIMUM_BYTES = 32
 
 
 CHAIN_OPERATIONS, MINIMUM_CHAIN_ROWS = 60, 1 << 10
-"""Operations of a row, and rows, from which on four vectors of rows are computed side by side."""
+"""Minimum operations of a row, and rows, for which four vectors of rows are computed side by side."""
 
 
 @dataclass(frozen=True, slots=True)

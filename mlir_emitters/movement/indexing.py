@@ -22,16 +22,16 @@ from ..numerics.convert import convert_to
 from ..numerics.elementwise import EMIT
 from .pieces import is_small_stack, picked
 
-BLOCK = 512
+INDICES_TOGETHER = 512
 """Indices of a scatter that are found together, in a loop of which LLVM makes vectors, before the loop that uses them:
 that one stores anywhere, so each of its turns would find one, with the many instructions of a division by a constant.
 """
 
-SHORTEST = 65
-"""Indices of a row, the last dimension of the batch, from which on it is worth these loops."""
+MINIMUM_ROW_INDICES = 65
+"""Minimum indices of a row, the last dimension of the batch for which it is worth these loops."""
 
-LEAST_ROW = 8
-"""Elements of a window's row from which on it is for vectors. LLVM would unroll short rows, and gather across them."""
+MINIMUM_ROW_ELEMENTS = 8
+"""Minimum elements of a window's row that is for vectors. LLVM would unroll short rows, and gather across them."""
 
 
 def index_places(node: Node, batch: Indices) -> list[Indices]:
@@ -141,7 +141,7 @@ def prepared_of(node: Node) -> tuple[Buffer, ...]:
     of the batch are short.
     """
     sizes, count = batch_sizes(node), len(node.inputs) // 2
-    if not sizes or sizes[-1] < SHORTEST:
+    if not sizes or sizes[-1] < MINIMUM_ROW_INDICES:
         return ()
     indices, updates = node.inputs[count], node.inputs[count + 1 :]
     alone = all(updates[0].dims[d] == 1 for d in window_of(node).values())
@@ -180,15 +180,15 @@ class ScatterLoops:
     def in_blocks(self, outer: Indices, size: int, prepared: Sequence[Buffer]) -> None:
         """Visit the batch positions of a row block by block, after a loop that computes what they read."""
         b = self.b
-        with b.loop(0, size, BLOCK, unroll=Unroll.NONE) as block:
-            count: Index = min(size, BLOCK)
-            if size > BLOCK and size % BLOCK:
-                count = b.least(b.sub(size, block.index), BLOCK)
+        with b.loop(0, size, INDICES_TOGETHER, unroll=Unroll.NONE) as block:
+            count: Index = min(size, INDICES_TOGETHER)
+            if size > INDICES_TOGETHER and size % INDICES_TOGETHER:
+                count = b.least(b.sub(size, block.index), INDICES_TOGETHER)
             spaces: list[Slots] = []
             with b.loop(0, count) as first:
                 for buffer, place in self.reads(prepared, (*outer, b.add(block.index, first.index))):
                     values = flatten(self.e.value(buffer, place))
-                    spaces.append(Slots.for_values(b, values, min(size, BLOCK)))
+                    spaces.append(Slots.for_values(b, values, min(size, INDICES_TOGETHER)))
                     spaces[-1].write(first.index, values)
             with b.loop(0, count) as second:
                 batch = (*outer, b.add(block.index, second.index))
@@ -257,7 +257,7 @@ class ScatterLoops:
         e, b, update = self.e, self.b, self.updates[0]
         order = [d for d in reversed(self.results[0].shape.minor_to_major) if d in self.window]
         sizes = [update.dims[self.window[d]] for d in order]
-        rows = Unroll.VECTORIZED if sizes and sizes[-1] >= LEAST_ROW else Unroll.ANY
+        rows = Unroll.VECTORIZED if sizes and sizes[-1] >= MINIMUM_ROW_ELEMENTS else Unroll.ANY
         with self.nest(order, sizes, rows) as within:
             place = tuple(b.add(starts.get(d, 0), within.get(d, 0)) for d in range(len(self.results[0].dims)))
             source = self.source(batch, within)

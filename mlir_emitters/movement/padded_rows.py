@@ -19,11 +19,14 @@ from ..loops.form import Answer, fewer, fitting, more
 from ..loops.ranges import Steps, bounds
 from ..loops.view import Subject, View
 
-MAXIMUM_ROW_ELEMENTS = 16  # elements of a row of the result; vectors of code are as many
-MINIMUM_ELEMENTS = 1 << 12  # elements of a result
-WIDE_BYTES = 64  # bytes of vectors whose processors choose among all lanes of any size
-PART_BYTES = 16  # bytes within which others choose lanes of NARROW_BYTES or less
+MAXIMUM_ROW_ELEMENTS = 16
+"""Elements of a row of the result; vectors of code are as many."""
+
+MINIMUM_ELEMENTS = 1 << 12
+"""Elements of a result."""
+
 NARROW_BYTES = 2
+"""Bytes of a lane, at most, that a processor may move within a part of a vector only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,8 @@ class Padding:
         b, dtype = e.b, result.dtype
         element = raw_type(b.types, dtype)
         size = dtype.component.bytes
-        close = size <= NARROW_BYTES and b.vector_bits < WIDE_BYTES * 8
-        lanes = (PART_BYTES if close else max(b.vector_bits, 128) // 8) // size
+        vector = max(b.vector_bits, 128) // 8
+        lanes = (min(vector, b.processor.narrow_shuffle_bytes) if size <= NARROW_BYTES else vector) // size
         several = parts(dtype)
         space = b.alloca(element, several, 64)
         for n, value in enumerate(flatten(e.value(self.filler, (), raw=True))):
@@ -124,7 +127,7 @@ def padding_of(facts: Facts, result: Buffer) -> Padding | str:
         return more(made, "elements of a row", MAXIMUM_ROW_ELEMENTS)
     if size == 0 or source.shape.minor_to_major != result.shape.minor_to_major:
         return "rows have no elements, or another order in memory"
-    full = made.bit_count() == size.bit_count() == 1 and facts.vector_bits < WIDE_BYTES * 8 and not dtype.is_complex
+    full = made.bit_count() == size.bit_count() == 1 and not facts.processor.masks and not dtype.is_complex
     if full:
         return f"rows of {size} and {made} elements fill vectors, of which LLVM makes some by itself"
     lengths = (n * parts(dtype) for n in (size, here.low, made))

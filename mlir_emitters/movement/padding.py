@@ -19,7 +19,6 @@ from ..core.facts import Facts
 from ..core.graph import Buffer, Node, reachable
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
-from ..loops.loops import UNMASKED
 from ..loops.ranges import Steps, neighbours, open_steps, outer_loops
 from ..loops.view import Subject, View
 from .padded_rows import MAXIMUM_ROW_ELEMENTS
@@ -31,7 +30,7 @@ MAXIMUM_NEIGHBOURS = 8
 MINIMUM_ROW_PLACES, SCATTERED_BYTES = 32, 4
 """Places of a row below which LLVM would make vectors of several rows, and scatter them; bytes of what it scatters."""
 
-NARROW_BYTES = 2
+MAXIMUM_UNMASKED_BYTES = 2
 """Bytes of elements for which processors without masks have no vectors of what is read under a condition."""
 
 MINIMUM_ELEMENTS = 1 << 12
@@ -62,14 +61,14 @@ def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
     fast = result.fastest
     if fast is None or not (here.low > 0 or here.high > 0):
         return "elements lie beside each other, and rows are not padded"
-    if facts.vector_bits > UNMASKED:
-        return f"elements lie beside each other, and vectors of {facts.vector_bits} bits have masks"
+    if facts.processor.masks:
+        return "elements lie beside each other, and vectors have masks"
     if result.shape.size < MINIMUM_ELEMENTS:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
     if result.dims[fast] <= MAXIMUM_ROW_ELEMENTS:
         return f"rows of {result.dims[fast]} elements, no more than {MAXIMUM_ROW_ELEMENTS}"
-    if result.dtype.bytes > NARROW_BYTES:
-        return more(result.dtype.bytes, "bytes of an element", NARROW_BYTES)
+    if result.dtype.bytes > MAXIMUM_UNMASKED_BYTES:
+        return more(result.dtype.bytes, "bytes of an element", MAXIMUM_UNMASKED_BYTES)
     return None if isinstance(boxes_of([result]), str) else "regions are better"
 
 

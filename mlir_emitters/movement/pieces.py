@@ -16,7 +16,7 @@ from ..core.graph import Buffer, Node, reachable
 from ..core.index_arithmetic import limits_of
 from ..loops.elemental import Elemental, Indices, Reads
 
-MOST_PIECES = 4
+MAXIMUM_PIECES = 4
 """Pieces of one array among which a place is selected: each costs a comparison, of all elements."""
 
 
@@ -32,7 +32,7 @@ def concatenate(e: Elemental, node: Node, number: int, index: Indices, raw: bool
         first, last = (sum(s <= at for s in starts) for at in (known[0], known[1] - 1))
         first -= 1
     pieces = [_piece(buffer, d) for buffer in node.inputs[first:last]]
-    if 1 < len(pieces) <= MOST_PIECES and all(piece.is_beside(pieces[0]) for piece in pieces):
+    if 1 < len(pieces) <= MAXIMUM_PIECES and all(piece.is_beside(pieces[0]) for piece in pieces):
         return (yield from _moved(e, pieces, starts[first:last], d, index, raw))
     return (yield from _pick(e, node, starts, first, last, d, index, raw))
 
@@ -97,7 +97,7 @@ def _pick(
 def is_small_stack(node: Node) -> bool:
     """Whether a concatenation is of few arrays of one place each, whose elements are all cheap."""
     (d,) = node.attributes["dimensions"]
-    if len(node.inputs) > MOST_PIECES or any(x.dims[d] != 1 for x in node.inputs):
+    if len(node.inputs) > MAXIMUM_PIECES or any(x.dims[d] != 1 for x in node.inputs):
         return False
     return not any(
         x.bodies or x.opcode in EXPENSIVE or x.opcode in (Op.CONVOLUTION, Op.DOT) for x in reachable(node.inputs)

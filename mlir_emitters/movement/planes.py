@@ -17,14 +17,13 @@ from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer
 from ..loops.ranges import Steps, outer_loops
 from ..loops.view import Subject, View
+from .padded_rows import NARROW_BYTES
 
 MAXIMUM_CHANNELS = 4
-MINIMUM_ELEMENTS = 1 << 12  # elements of an array
-WIDE_BITS = 512  # bits of vectors of processors that shuffle lanes of any width well
-NARROW_BYTES, PART_BYTES = (
-    2,
-    16,
-)  # other processors shuffle lanes of NARROW_BYTES bytes and fewer within PART_BYTES bytes only
+"""Channels of a pixel."""
+
+MINIMUM_ELEMENTS = 1 << 12
+"""Elements of an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +83,9 @@ def planes_of(facts: Facts, result: Buffer, source: Access) -> Planes | str:
     while inner and strides[inner[0]] == channels * size:
         size *= dims[inner.pop(0)]
     found = [d for d in inner if strides[d] == 1]
-    part = (
-        PART_BYTES
-        if facts.vector_bits < WIDE_BITS and dtype.bytes <= NARROW_BYTES
-        else max(facts.vector_bits // 8, PART_BYTES)
-    )
-    lanes = part // dtype.bytes
+    vector = max(facts.vector_bits, 128) // 8
+    narrow = min(vector, facts.processor.narrow_shuffle_bytes)
+    lanes = (narrow if dtype.bytes <= NARROW_BYTES else vector) // dtype.bytes
     if not 2 <= channels <= MAXIMUM_CHANNELS or not found or dims[found[0]] != channels:
         return f"{channels} neighbours in the array are not the 2 to {MAXIMUM_CHANNELS} channels of a pixel"
     if size < 2 * lanes:

@@ -22,7 +22,7 @@ from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
 
 MINIMUM_ELEMENTS = 1 << 14
-"""Elements of a result from which on regions pay for what they cost to compile: some milliseconds each."""
+"""Minimum elements of a result for which regions pay for what they cost to compile: some milliseconds each."""
 
 MAXIMUM_REGIONS = 8
 """Regions of a kernel."""

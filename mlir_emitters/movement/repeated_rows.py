@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import math
 
+from ...codegen.processors import Processor
 from ...hlo.records import dataclass
 from ..core.access import AccessMap
 from ..core.builder import Unroll, Value
 from ..core.elements import ROUNDED, flatten, parts, raw_type
+from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, fewer, fitting, more
@@ -18,11 +20,17 @@ from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
 from .padded_rows import after, are_whole_rows
 
-PIECE_BYTES = 1 << 10  # bytes of a piece at least
-MAXIMUM_PIECE_BYTES = 1 << 14  # and at most: it stays in the nearest cache
-MAXIMUM_READ_ROW_BYTES = 1 << 7  # bytes of a row that is only read: LLVM has full vectors of longer ones
-MINIMUM_BYTES = 1 << 13  # bytes of a result
-LINE_BYTES = 64
+MINIMUM_PIECE_BYTES = 1 << 10
+"""Bytes of a piece: a loop over it is worth its beginning."""
+
+MAXIMUM_PIECE_BYTES = Processor().first_cache_bytes // 2
+"""Bytes of a piece: it stays in the first cache of any processor."""
+
+MAXIMUM_READ_ROW_BYTES = 1 << 7
+"""Bytes of a row that is only read: LLVM has full vectors of longer ones."""
+
+MINIMUM_BYTES = 1 << 13
+"""Bytes of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,8 @@ class Repetition:
         b, dtype = e.b, result.dtype
         element, size, several = raw_type(b.types, dtype), dtype.component.bytes, parts(dtype)
         length, count = self.length * several, self.length * several * self.piece
-        piece, target = b.alloca(element, count, LINE_BYTES), e.pointers[result.argument]
+        line = b.processor.line_bytes
+        piece, target = b.alloca(element, count, line), e.pointers[result.argument]
         self._fill(e, result, piece)
         if self.piece > 1:
             with b.loop(length, count, 1) as loop:
@@ -46,12 +55,12 @@ class Repetition:
                 b.store(before, b.pointer(piece, loop.index, element), size)
         lower, upper = bounds(b, steps, self.rows)
         stop = b.sub(upper, self.piece - 1)
-        vector = b.vector(LINE_BYTES // size, element)
+        vector = b.vector(line // size, element)
         with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
             start = b.mul(rows.index, length)
-            with b.loop(0, count, LINE_BYTES // size) as line:
-                value = b.load(b.pointer(piece, line.index, element), vector, size)
-                b.store(value, b.pointer(target, b.add(start, line.index), element), size)
+            with b.loop(0, count, line // size) as lanes:
+                value = b.load(b.pointer(piece, lanes.index, element), vector, size)
+                b.store(value, b.pointer(target, b.add(start, lanes.index), element), size)
         rest = after(b, lower, stop, self.piece)
         start = b.mul(rest, length)
         with b.loop(0, b.mul(b.sub(upper, rest), length), 1) as last:
@@ -68,7 +77,7 @@ class Repetition:
                 b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
 
 
-def repetition_of(reads: AccessMap) -> Repetition | str:
+def repetition_of(facts: Facts, reads: AccessMap) -> Repetition | str:
     """The repetition of short rows that a result is; why it is none."""
     result, differs = reads.results[0], reads.varying
     order = result.order
@@ -84,8 +93,9 @@ def repetition_of(reads: AccessMap) -> Repetition | str:
     made = result.dtype in ROUNDED or any(node.opcode in EMIT for node in reachable([result]))
     if size > (most := MAXIMUM_PIECE_BYTES if made else MAXIMUM_READ_ROW_BYTES):
         return more(size, "bytes of a row", most)
-    whole = LINE_BYTES // math.gcd(size, LINE_BYTES)
-    piece, rows = -(-max(1, PIECE_BYTES // size) // whole) * whole, result.shape.size // length
+    line = facts.processor.line_bytes
+    whole = line // math.gcd(size, line)
+    piece, rows = -(-max(1, MINIMUM_PIECE_BYTES // size) // whole) * whole, result.shape.size // length
     if piece * size > MAXIMUM_PIECE_BYTES:
         return more(piece * size, "bytes of a piece of whole lines", MAXIMUM_PIECE_BYTES)
     if rows < 2 * piece:
@@ -94,7 +104,7 @@ def repetition_of(reads: AccessMap) -> Repetition | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    return fitting(repetition_of(subject.reads), are_whole_rows(subject.first, view.partition))
+    return fitting(repetition_of(view.facts, subject.reads), are_whole_rows(subject.first, view.partition))
 
 
 def emit(e: Elemental, subject: Subject, repetition: Repetition, steps: Steps | None) -> None:

@@ -21,17 +21,17 @@ from ..loops.form import Answer, Fits
 from ..loops.generic import emit_generic
 from ..loops.loops import MINIMUM_TILED_SIDE, are_whole_tiles
 from ..loops.ranges import Steps, bounds, open_steps
-from ..loops.squares import LANE, square_turned, unpacked
+from ..loops.squares import LANE_BYTES, square_turned, unpacked
 from ..loops.view import Subject, View
 from .regions import Box, over_boxes
 
-LINE = 64  # bytes of a cache line
-BAND_ROWS = 256  # rows of blocks that are finished before the next ones
-LINES = 8
+BAND_ROWS = 256
+"""Rows of blocks that are finished before the next ones."""
+
+LINES_TOGETHER = 8
 """Lines of a row of the result that follow each other: rows a power of two apart share places of the caches. Of
 non-temporal stores, which leave the caches, it is one, and two of halves.
 """
-STREAMED_BYTES = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
 OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
 MINIMUM_SIDE, MAXIMUM_SIDE = 8, 16
@@ -40,7 +40,7 @@ MINIMUM_VECTOR_BYTES = 32
 """Bytes of a side that is long enough in any case: by blocks of four, AVX2 takes half the time for 64-bit numbers."""
 MINIMUM_STREAMED_SIDE = 4
 """Of blocks of results that are written with non-temporal stores, which are worth more."""
-BY_LANES = 2
+LANE_ELEMENT_BYTES = 2
 """Bytes of elements up to which a block is as high as a lane has elements, and as wide as a vector: nothing crosses
 lanes then, and 512 bits are a whole line. In rows that are shorter than a lane, blocks are half as high and wide.
 """
@@ -48,23 +48,28 @@ lanes then, and 512 bits are a whole line. In rows that are shorter than a lane,
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What goes through registers at once. line: the width of as many as write whole lines, one behind the other."""
+    """What goes through registers at once. line: the width of those that write whole lines, one behind the other."""
 
     height: int
     width: int
     line: int
 
 
-def block_for(size: int, width: int, vector_bits: int, least: int) -> Block | None:
+def block_for(size: int, width: int, vector_bits: int, least: int, line_bytes: int) -> Block | None:
     """The block of a result with rows of `width` elements of `size` bytes; None if it is lower than `least`."""
-    if size <= BY_LANES:
-        height = side = LANE // size if width >= LANE // size else MINIMUM_SIDE
+    if size <= LANE_ELEMENT_BYTES:
+        height = side = LANE_BYTES // size if width >= LANE_BYTES // size else MINIMUM_SIDE
         while 2 * side <= min(width, vector_bits // (8 * size)):
             side *= 2
     else:
         height = side = min(MAXIMUM_SIDE, vector_bits // (8 * size))
-    whole = max(LINE // size, side)
+    whole = max(line_bytes // size, side)
     return Block(height, side, whole if width >= whole else side) if height >= least else None
+
+
+def _is_large(facts: Facts, result: Buffer) -> bool:
+    """Whether a result fills half of the last cache, and is written with non-temporal stores."""
+    return result.shape.bytes >= facts.processor.last_cache_bytes // 2
 
 
 def _block_of(facts: Facts, result: Buffer, crossing: tuple[int, int]) -> Block | None:
@@ -72,8 +77,9 @@ def _block_of(facts: Facts, result: Buffer, crossing: tuple[int, int]) -> Block 
     (slow, fast), dims, bits = crossing, result.dims, facts.vector_bits
     untiled = min(dims[slow], dims[fast]) < MINIMUM_TILED_SIDE  # what is no block is read across the order of memory
     side = min(MINIMUM_SIDE, MINIMUM_VECTOR_BYTES // result.dtype.bytes)
-    least = MINIMUM_STREAMED_SIDE if untiled or result.shape.bytes >= STREAMED_BYTES else side
-    fitting = (block_for(result.dtype.bytes, dims[fast], n, least) for n in (bits, bits // 2))
+    least = MINIMUM_STREAMED_SIDE if untiled or _is_large(facts, result) else side
+    line = facts.processor.line_bytes
+    fitting = (block_for(result.dtype.bytes, dims[fast], n, least, line) for n in (bits, bits // 2))
     return next((x for x in fitting if x is not None and dims[slow] >= x.height and dims[fast] >= x.width), None)
 
 
@@ -126,19 +132,20 @@ def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bo
 
 def _blocks_of(view: View, result: Buffer, source: Access, sides: tuple[int, int], block: Block) -> Blocks:
     dims, size, (slow, fast) = result.dims, result.dtype.bytes, sides
+    line = view.facts.processor.line_bytes
     apart = view.numbered != sides[:1]
     ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
     strides = tuple(source.strides(len(dims)))
-    inside = _follows_row(result, sides, block, view.numbered) if apart else None
+    inside = _follows_row(result, sides, block, view.numbered, line) if apart else None
     shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND_ROWS and ends != (dims[slow], dims[fast])
     aligned = (
         not shifted
-        and block.line * size == LINE
-        and result.alignment >= LINE
+        and block.line * size == line
+        and result.alignment >= line
         and all(s % block.line == 0 for d, s in enumerate(result.strides) if d != fast)
     )
     few = block.width == block.line or block.height <= OPEN_LINES
-    streams = aligned and result.shape.bytes >= STREAMED_BYTES and few
+    streams = aligned and _is_large(view.facts, result) and few
     return Blocks(source.buffer, block, sides, strides, ends, inside, shifted, aligned, streams)
 
 
@@ -154,7 +161,7 @@ def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) ->
         loops.open_blocks(steps)
     offset_from, offset_to = loops.offsets
     rows = _load_rows(e, blocks.source, offset_from, blocks.strides[fast], block)
-    if result.dtype.bytes <= BY_LANES:
+    if result.dtype.bytes <= LANE_ELEMENT_BYTES:
         turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
     else:
         turned = square_turned(b, rows, result.dtype.bytes)
@@ -173,12 +180,14 @@ def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int])
     return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
 
 
-def _follows_row(result: Buffer, crossing: tuple[int, int], block: Block, numbered: Sequence[int]) -> int | None:
+def _follows_row(
+    result: Buffer, crossing: tuple[int, int], block: Block, numbered: Sequence[int], line_bytes: int
+) -> int | None:
     """The dimension along which rows follow each other, if a block is as wide as a row and rows above each other are
     whole blocks.
     """
     (slow, fast), dims = crossing, result.dims
-    if dims[fast] != block.width or block.width * result.dtype.bytes > LINE or dims[slow] % block.height:
+    if dims[fast] != block.width or block.width * result.dtype.bytes > line_bytes or dims[slow] % block.height:
         return None
     others = (d for d in range(len(dims)) if d not in crossing and d not in numbered and dims[d] != 1)
     return next((d for d in others if result.strides[d] == dims[fast]), None)
@@ -241,11 +250,11 @@ class _Loops:
         band = min(BAND_ROWS, ends[0])
         whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
         start = self.open(slow, lower, upper, band)
-        lines = block.line // block.width if self.blocks.streams else LINES
+        lines = block.line // block.width if self.blocks.streams else LINES_TOGETHER
         piece = block.line * math.gcd(ends[1] // block.line, lines)
         self.open(fast, 0, ends[1], piece)
         height: Index = band if whole else b.least(b.sub(upper, start), band)
-        deep = _depth(self.result, block, self.blocks.streams)
+        deep = _depth(b, self.result, block, self.blocks.streams)
         if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
             deep = block.height
         self.open(slow, 0, height, deep)
@@ -257,12 +266,12 @@ class _Loops:
             self.open(fast, 0, piece, block.width, Unroll.NONE)
 
 
-def _depth(result: Buffer, block: Block, streams: bool) -> int:
+def _depth(b: Builder, result: Buffer, block: Block, streams: bool) -> int:
     """Rows of the result whose blocks follow each other: they read the same lines of the source, then near."""
     if streams and block.width < block.line:
         return block.height
-    size = result.dtype.bytes
-    return math.lcm(block.height, (LINE if streams or size > BY_LANES else LINE // 2) // size)
+    size, line = result.dtype.bytes, b.processor.line_bytes
+    return math.lcm(block.height, (line if streams or size > LANE_ELEMENT_BYTES else line // 2) // size)
 
 
 def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:

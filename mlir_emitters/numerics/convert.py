@@ -162,13 +162,13 @@ def _float_to_integer(b: Builder, target: DType, x: Value) -> Value:
 
 def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value:
     name = "arith.sitofp" if source.is_signed else "arith.uitofp"
-    if target is DType.F64:
-        return b.op(name, x, type=b.types.f64)
     if active() is not None:
         type = b.types.f64 if target is DType.F64 else b.types.f32
         symbol = b.external(float_name(source.is_signed, str(x.type), str(type)), [x.type], type, pure=True)
         value = b.call(symbol, type, [x])
         return round_to(b, target, value) if target in ROUNDED else value
+    if target is DType.F64:
+        return b.op(name, x, type=b.types.f64)
     if source.bits > 24 and (target is DType.F16 or target in NARROW):
         return round_to(b, target, b.op("arith.sitofp", _within(b, source, x), type=b.types.f32))
     value = b.op(name, x, type=b.types.f32)  # bf16 is rounded from f32, as XLA's: no other way is as short

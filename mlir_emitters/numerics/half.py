@@ -10,7 +10,10 @@ from ..core.builder import Builder, Value
 from ..core.elements import decode, encode
 
 MAGNITUDE = 0x7FFF
-NOT_A_NUMBER = 0x7C01  # the least magnitude
+"""The bits of an f16 without its sign."""
+
+NOT_A_NUMBER = 0x7C01
+"""The least magnitude of a NaN, as bits of an f16."""
 
 
 _NAMES = {Op.MAXIMUM: "maxsi", Op.MINIMUM: "minsi"}

@@ -1,4 +1,4 @@
-"""Quotients and rests of integers: of vectors, too, where no processor divides them. Nothing traps."""
+"""Quotients and remainders of integers: of vectors, too, where no processor divides them. Nothing traps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value
 
 def _quotient(b: Builder, x: Value, y: Value, divisor: Value, signed: bool) -> Value:
     """x by what `_divisor` made of y, towards zero. Up to 32 bits it is one of floats, as processors have for vectors,
-    with so many more bits that none is rounded up to an integer.
+    with enough more bits that none is rounded up to an integer.
     """
     if b.by_element or active() is not None or _is_constant(y):
         return b.binary("divsi" if signed else "divui", x, divisor)
@@ -53,9 +53,15 @@ MARGIN = 2.0**-50
 """More than the relative error of a quotient of floats that is a product with a reciprocal: five roundings."""
 
 
+MINIMUM_LANES = 8
+"""Lanes of vectors of 64-bit integers that are divided together, at least: fewer are divided sooner one by one."""
+
+
 def _long_division(b: Builder, x: Value, divisor: Value, signed: bool) -> tuple[Value, Value]:
-    """Quotient and rest of 64-bit integers. AVX-512 has vectors for all of it; elsewhere, one element is divided."""
-    if b.vector_bits < 512:
+    """Quotient and remainder of 64-bit integers: of vectors where a processor has instructions for all of it, and long
+    vectors; elsewhere, one element is divided.
+    """
+    if not b.processor.long_conversions or b.vector_bits < 64 * MINIMUM_LANES:
         names = ("divsi", "remsi") if signed else ("divui", "remui")
         return b.binary(names[0], x, divisor), b.binary(names[1], x, divisor)
     if not signed:
@@ -100,8 +106,8 @@ STEPS |= {f"{kind}{sign}" for kind in ("div", "rem", "max", "min") for sign in (
 
 
 def _is_read(x: Value) -> bool:
-    """Whether a 64-bit x depends on numbers of as many bits that are read. Of others LLVM knows the ends: it divides 32
-    bits where these do, of which there are vectors.
+    """Whether a 64-bit x depends on numbers of the same width that are read. Of others LLVM knows the ends: it divides
+    32 bits where these do, of which there are vectors.
     """
     found = [x]
     for value in found:

@@ -21,7 +21,10 @@ from ..reductions.long_sums import Blocks, Carried
 from .dot import dimension_numbers, multiply_add, one_product, operand_indices
 
 MINIMUM_COLUMNS = 8
-LONG_PRODUCTS = 256  # products in a chain
+"""Columns of a result."""
+
+CHAIN_PRODUCTS = 256
+"""Products in a chain."""
 
 
 def fits(view: View, subject: Subject) -> Answer:
@@ -74,7 +77,7 @@ class _ColumnProduct:
         with b.loop(0, size) as loop:
             self.sums.write(loop.index, [(zero, zero)])
         sizes = [self.node.inputs[0].dims[d] for d in self.of_left]
-        long = not b.strict and math.prod(sizes) > LONG_PRODUCTS
+        long = not b.strict and math.prod(sizes) > CHAIN_PRODUCTS
         if long:
             self.sums.open_totals(size)
 
@@ -90,7 +93,7 @@ class _ColumnProduct:
             self.sums.spill(size)
             return given
 
-        Blocks(b, sizes, ROWS_TOGETHER, LONG_PRODUCTS if long else math.prod(sizes), spill, Unroll.NONE).emit(
+        Blocks(b, sizes, ROWS_TOGETHER, CHAIN_PRODUCTS if long else math.prod(sizes), spill, Unroll.NONE).emit(
             whole, rest
         )
         with b.loop(0, size) as loop:

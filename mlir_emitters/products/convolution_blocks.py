@@ -13,13 +13,13 @@ from ..core.graph import Node
 from ..reductions.windows import Geometry
 from .dot import accumulator_of
 
-LANES = 512
+BLOCK_LANES = 512
 """Results along the lane axis that are computed together."""
 
 REUSE_POSITIONS = 4
 """Positions that share loaded values: their factors, with UNROLL products each, fit in 16 registers."""
 
-LONG_PRODUCTS = 256
+CHAIN_PRODUCTS = 256
 """In a chain: at most a fiftieth of their time goes into additions to the total."""
 
 ALONE_PRODUCTS = 64
@@ -102,7 +102,7 @@ def in_chains(facts: Facts, node: Node, blocks: Blocks, long: int) -> Blocks:
 
 def chain_of(geometry: Geometry) -> int:
     """The most products in a chain of additions."""
-    return LONG_PRODUCTS if geometry.inputs > 1 else ALONE_PRODUCTS
+    return CHAIN_PRODUCTS if geometry.inputs > 1 else ALONE_PRODUCTS
 
 
 def lane_axis(node: Node) -> int | None:
@@ -146,5 +146,5 @@ def tile_blocks(facts: Facts, node: Node, lanes: int) -> Blocks:
     """Of sums on the stack."""
     geometry = Geometry.of(node)
     tile = REUSE_POSITIONS if geometry.work >= MINIMUM_WORK else 1
-    blocks = Blocks(lanes, reuse_axis(node, lanes), min(LANES, geometry.extents[lanes]), tile)
+    blocks = Blocks(lanes, reuse_axis(node, lanes), min(BLOCK_LANES, geometry.extents[lanes]), tile)
     return in_chains(facts, node, blocks, chain_of(geometry))

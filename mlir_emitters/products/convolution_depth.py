@@ -21,7 +21,7 @@ from ..loops.form import fewer
 from ..loops.helper import call_helper, memory_types
 from ..loops.ranges import Steps, grouped, outer_loops, width_of
 from ..reductions.windows import Geometry, Site
-from .convolution_blocks import FEATURE, LONG_PRODUCTS, MINIMUM_WORK, Blocks, in_chains, inside_of, reuse_axis
+from .convolution_blocks import CHAIN_PRODUCTS, FEATURE, MINIMUM_WORK, Blocks, in_chains, inside_of, reuse_axis
 from .convolution_vectors import Kernel, VectorTiles
 from .convolution_window import Loop
 from .dot import accumulator_of
@@ -53,7 +53,7 @@ def why_not_deep(facts: Facts, node: Node) -> str | None:
     if _run(node) < MINIMUM_RUN_ELEMENTS:
         return fewer(_run(node), "neighbours in both operands", MINIMUM_RUN_ELEMENTS)
     narrow = any(buffer.dtype is not wide for buffer in (source, kernel))
-    if narrow and facts.vector_bits < 512 and inputs % lanes_of(facts, node):
+    if narrow and not facts.processor.masks and inputs % lanes_of(facts, node):
         return f"{inputs} narrow input features fill no vectors of {lanes_of(facts, node)}, and there are no masks"
     return None
 
@@ -80,8 +80,7 @@ def lanes_of(facts: Facts, node: Node) -> int:
 
 def tile_of(facts: Facts, features: int, positions: int) -> tuple[int, int]:
     """(Features, positions) of the tile with the fewest loads a product that registers hold, for as many of both."""
-    registers = 32 if facts.vector_bits >= 512 else 16
-    tiles = []
+    registers, tiles = facts.processor.vector_registers, []
     for n in range(1, min(features, MAXIMUM_FEATURES) + 1):
         most = min((registers - n - 1) // n, MAXIMUM_SUM_VECTORS // n, positions)
         for p in range(max(1, most), most // 2, -1):
@@ -105,7 +104,7 @@ def depth_blocks(facts: Facts, node: Node) -> Blocks:
     inside, apart = inside_of(geometry, reuse, holes=True)
     width, tile = tile_of(facts, geometry.features, max(1, len(inside) // apart))
     blocks = Blocks(FEATURE, reuse, width, tile, apart, 1, lanes, calls=True)
-    return in_chains(facts, node, blocks, LONG_PRODUCTS * lanes)
+    return in_chains(facts, node, blocks, CHAIN_PRODUCTS * lanes)
 
 
 class DepthTiles(VectorTiles):

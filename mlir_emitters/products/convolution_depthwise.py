@@ -19,7 +19,16 @@ from ..loops.elemental import Elemental
 from ..loops.form import fewer, more
 from ..loops.helper import call_helper, memory_types
 from ..reductions.windows import Geometry, Site
-from .convolution_blocks import ALONE_PRODUCTS, LANES, MINIMUM_WORK, SPATIAL, Blocks, chain_of, in_chains, reuse_axis
+from .convolution_blocks import (
+    ALONE_PRODUCTS,
+    BLOCK_LANES,
+    MINIMUM_WORK,
+    SPATIAL,
+    Blocks,
+    chain_of,
+    in_chains,
+    reuse_axis,
+)
 from .convolution_tiles import Write
 from .convolution_vectors import VectorTiles
 from .convolution_window import Loop, turns
@@ -30,13 +39,13 @@ GROUP = 1
 """The axis of a Site along which channels lie."""
 
 MAXIMUM_PLACES = 8
-"""Positions that share what they read: with one vector each, so many sums hide the four cycles of an addition."""
+"""Positions that share what they read: with one vector each, this many sums hide the four cycles of an addition."""
 
 MINIMUM_PLACES = 4
 """Fewer positions with two vectors each share less than twice as many with one."""
 
 MINIMUM_CALLED_PRODUCTS = 250
-"""Multiply-adds of vectors in a tile from which on a call, some 30 cycles, counts little."""
+"""Minimum multiply-adds of vectors in a tile for which a call, some 30 cycles, counts little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Shape:
 def shape_of(facts: Facts, node: Node) -> Shape:
     """The tile with the most sums that registers hold beside the weights that stay in them and a piece of the input."""
     geometry, reuse = Geometry.of(node), reuse_axis(node, GROUP)
-    registers = 32 if facts.vector_bits >= 512 else 16
+    registers = facts.processor.vector_registers
     last = geometry.slides[-1] if reuse == SPATIAL + len(geometry.slides) - 1 else None
     taps = last.window if last is not None and last.gap == 1 and last.stride == last.spread else 0
     taps = taps if taps < registers // 2 else 0
@@ -91,7 +100,7 @@ def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
         some = f"{geometry.groups} channels fill no vectors of {width}"
         return some if geometry.groups % width else fewer(geometry.work, "multiplications", MINIMUM_WORK)
     window = math.prod(-(-slide.window // slide.gap) for slide in geometry.slides)
-    work = min(LANES, geometry.groups) // width * window * shape_of(facts, node).positions
+    work = min(BLOCK_LANES, geometry.groups) // width * window * shape_of(facts, node).positions
     return (
         fewer(work, "multiply-adds of a tile's vectors", MINIMUM_CALLED_PRODUCTS)
         if work < MINIMUM_CALLED_PRODUCTS
@@ -108,7 +117,7 @@ class ChannelBlocks:
 def channel_blocks(facts: Facts, node: Node, lanes: int) -> ChannelBlocks:
     """Of sums that are vectors of channels."""
     geometry, shape, width = Geometry.of(node), shape_of(facts, node), lanes_of(facts, node)
-    blocks = Blocks(lanes, reuse_axis(node, lanes), min(LANES, geometry.groups), shape.positions, 1, width, width)
+    blocks = Blocks(lanes, reuse_axis(node, lanes), min(BLOCK_LANES, geometry.groups), shape.positions, 1, width, width)
     return ChannelBlocks(in_chains(facts, node, replace(blocks, calls=True), chain_of(geometry)), shape)
 
 

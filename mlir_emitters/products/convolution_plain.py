@@ -8,7 +8,7 @@ from ..core.builder import Index, Unroll, Value
 from ..core.graph import Node
 from ..loops.elemental import Elemental
 from ..loops.lanewise import Lanewise
-from ..reductions.long_sums import IN_REGISTERS
+from ..reductions.long_sums import MAXIMUM_REGISTER_CHAINS
 from ..reductions.windows import Site
 from .convolution_blocks import Blocks
 from .convolution_tiles import Write
@@ -42,7 +42,7 @@ class PlainTiles(VectorTiles):
         if totals is not None:
             self._start(count * width)
             self._window(site, [], count, start, width, shares)
-            unroll = Unroll.DONE if count * width > IN_REGISTERS else self.between
+            unroll = Unroll.DONE if count * width > MAXIMUM_REGISTER_CHAINS else self.between
         elif self.computes_apart(count):
             sums.call([], sums.reach(0))
         else:

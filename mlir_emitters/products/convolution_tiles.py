@@ -17,12 +17,12 @@ from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.ranges import Steps, chunks, outer_loops
 from ..numerics.convert import convert_to
-from ..reductions.long_sums import IN_REGISTERS, Totals, component_type
+from ..reductions.long_sums import MAXIMUM_REGISTER_CHAINS, Totals, component_type
 from ..reductions.windows import Geometry, Site
 from .convolution_blocks import MINIMUM_WORK, SPATIAL, Blocks
 from .dot import accumulator_of, multiply_add, narrow
 
-UNROLL = 4
+PRODUCTS_TOGETHER = 4
 """Products added per read and write of an accumulator: the latency of an addition in cycles."""
 
 Write = Callable[[Indices], None]
@@ -112,7 +112,7 @@ class Tiles:
         self._start(count * self.pitch(width))
         self._window(site, [], count, start, width, shares)
         # The ends of long sums run seldom: little code for them compiles in less time.
-        seldom = self.totals is not None and count * width > IN_REGISTERS
+        seldom = self.totals is not None and count * width > MAXIMUM_REGISTER_CHAINS
         rows, lanes = (Unroll.NONE, Unroll.LEAN) if seldom else (self.between, side_by_side(width))
         with (
             b.loop(self.unwritten(), self.positions(count), unroll=rows) as position,
@@ -147,12 +147,14 @@ class Tiles:
         """One loop for each remaining dimension of the window, then the products."""
         b, n, slides = self.b, len(taps), self.geometry.slides
         if n == len(slides):
-            for feature, number in self._steps(n, self.geometry.inputs, UNROLL if self.unrolls else 1, count * width):
+            for feature, number in self._steps(
+                n, self.geometry.inputs, PRODUCTS_TOGETHER if self.unrolls else 1, count * width
+            ):
                 self._add(site, [(taps, b.add(feature, k)) for k in range(number)], count, start, width)
             return
         slide, axis = slides[n], SPATIAL + n
         if shares and axis == self.reuse and self.geometry.inputs == 1 and n == len(slides) - 1 and self.unrolls:
-            for tap, number in self._steps(n, slide.window, UNROLL, count * width):
+            for tap, number in self._steps(n, slide.window, PRODUCTS_TOGETHER, count * width):
                 self._add(site, [([*taps, b.add(tap, k)], 0) for k in range(number)], count, start, width)
             return
         every = axis == self.lanes or (shares and axis == self.reuse)

@@ -26,15 +26,13 @@ from .convolution_tiles import Tiles, Write
 from .convolution_window import Loop, Window, turns
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS, read_vector
+from .dot_registers import FEW_REGISTERS
 
 MAXIMUM_SUM_VECTORS = 24
 """Vectors of sums of a tile: more need no fewer loads, and are more code."""
 
-CACHE_BYTES = 1 << 18
-"""Bytes of a kernel that stay in the second cache in any order of memory; runs of larger ones may fall on few sets."""
-
 MAXIMUM_COPY_BYTES = 3 << 18
-"""Bytes of a copy: it shall fit in that cache beside the input, and on the stack."""
+"""Bytes of a copy: it shall fit in the second cache besides the input, and on the stack."""
 
 COPY_PLACES = 40
 """Places that share a copy at least: it takes a load and a store for each element."""
@@ -46,7 +44,7 @@ CONVERTED = 2
 """The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""
 
 MINIMUM_FEATURES = 4
-"""Output features from which on a masked vector takes less time than scalars."""
+"""Minimum output features for which a masked vector takes less time than scalars."""
 
 
 def why_not_vectors(facts: Facts, node: Node, lanes: int) -> str | None:
@@ -64,14 +62,13 @@ def why_not_vectors(facts: Facts, node: Node, lanes: int) -> str | None:
 
 
 def best_sizes(
-    vector_bits: int, vectors: int, positions: int, reading: int = 1, alone: int = MAXIMUM_SUM_VECTORS
+    registers: int, vectors: int, positions: int, reading: int = 1, alone: int = MAXIMUM_SUM_VECTORS
 ) -> tuple[int, int]:
     """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
 
     Registers hold the sums, the vectors of the kernel and a factor of the input. reading: the cost of a vector of the
     kernel, in loads: of one that is converted it is more. alone: the most positions with one vector each.
     """
-    registers = 32 if vector_bits >= 512 else 16
     tiles = []
     for n in (1, 2, 3, 4):
         most = min((registers - n - 1) // n, (MAXIMUM_SUM_VECTORS if n > 1 else alone) // n, positions)
@@ -99,21 +96,25 @@ def vector_blocks(facts: Facts, node: Node, lanes: int) -> Blocks:
     positions = max(1, len(inside) // apart) if geometry.work >= MINIMUM_WORK else 1
     reading = 1 if node.inputs[1].dtype is wide else CONVERTED
     alone = MAXIMUM_ALONE_POSITIONS if geometry.inputs >= LEAN_INPUTS else MAXIMUM_SUM_VECTORS
-    vectors, tile = best_sizes(bits, -(-geometry.features // vector_lanes), positions, reading, alone)
+    registers, vectors = facts.processor.vector_registers, -(-geometry.features // vector_lanes)
+    vectors, tile = best_sizes(registers, vectors, positions, reading, alone)
     width = min(vectors * vector_lanes, geometry.features)
     blocks = Blocks(lanes, reuse, width, tile, apart, vector_lanes, vector_lanes)
     size = math.prod(s.window for s in geometry.slides) * geometry.inputs * blocks.pitch(width)
-    if _copies(geometry, node.inputs[1], wide) and size * wide.bytes <= MAXIMUM_COPY_BYTES:
+    if _copies(facts, geometry, node.inputs[1], wide) and size * wide.bytes <= MAXIMUM_COPY_BYTES:
         blocks = replace(blocks, panel=size)
     blocks = in_chains(facts, node, blocks, chain_of(geometry))
     return _covering(node, blocks, inside) if _calls(node, blocks) else blocks
 
 
-def _copies(geometry: Geometry, kernel: Buffer, wide: DType) -> bool:
-    """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
+def _copies(facts: Facts, geometry: Geometry, kernel: Buffer, wide: DType) -> bool:
+    """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions. A
+    quarter of the second cache holds one in any order of memory; runs of larger ones may fall on few sets.
+    """
     places = math.prod(geometry.extents) // geometry.features
     first = kernel.strides[geometry.labels.kernel_output_feature] == 1
-    return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * wide.bytes > CACHE_BYTES
+    large = size_of(kernel) * wide.bytes > facts.processor.second_cache_bytes // 4
+    return first and geometry.groups == 1 and places >= COPY_PLACES and large
 
 
 def _calls(node: Node, blocks: Blocks) -> bool:
@@ -211,8 +212,8 @@ class VectorTiles(Tiles):
             self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
 
     def _first(self, number: Index, inner: range) -> Index:
-        """The first position of the whole tile with this number: tiles of as many positions as these are apart lie
-        side by side, one for each phase.
+        """The first position of the whole tile with this number: tiles whose positions are apart lie side by side, one
+        for each phase.
         """
         b, apart = self.b, self.apart
         block, phase = b.div(number, apart), b.rem(number, apart)
@@ -246,7 +247,7 @@ class VectorTiles(Tiles):
     def call(self, kernel: Kernel, places: Sequence[Pointer], loops: Sequence[Loop], count: int) -> None:
         """Call the function. places: of the first element of the input and of the kernel, and of the sums."""
         source, adjacent = self.node.inputs[0].dtype, loops[-1].input == 1
-        few = self.b.vector_bits < 512  # with 512 bits, other operations wait for the products anyway
+        few = self.b.processor.vector_registers <= FEW_REGISTERS  # with more, factors are ready before sums
         pairs = few and adjacent and (source, self.wide) == (DType.BF16, DType.F32) and self.geometry.inputs % 2 == 0
         window = Window(
             self.wide, source, kernel.reads, count, kernel.pitch, kernel.lanes, len(loops), adjacent,
@@ -304,17 +305,17 @@ class VectorTiles(Tiles):
 
 
 MINIMUM_CALLED_PRODUCTS = 1500
-"""Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
+"""Minimum multiply-adds of vectors in a whole tile for which a call, some 30 cycles, costs a few parts in a hundred."""
 
 MAXIMUM_ALONE_POSITIONS = 12
 """Positions with one vector each, at most, where there are LEAN_INPUTS: twice as many are more code, and little faster.
 """
 
 LEAN_INPUTS = 8
-"""Input features, whose loop is innermost, from which on it is as fast after few of LLVM's passes."""
+"""Minimum input features, whose loop is innermost, for which it is as fast after few of LLVM's passes."""
 
 MINIMUM_CALLED_BESIDE = 64
-"""The same for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
+"""As above, for each sum of a position beside whole tiles: the second body of a kernel is then one call."""
 
 
 class Sums:

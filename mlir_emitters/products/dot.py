@@ -19,14 +19,20 @@ from ..loops.fetch import streams
 from ..numerics import complex_math
 from ..numerics.convert import convert_to
 from ..reductions.complex_sums import Factor, outer_of_runs, sums_of_runs
-from ..reductions.long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, PartialSums, long_sum
+from ..reductions.long_sums import ELEMENTS_TOGETHER, FEW_LANES, LANES, Carried, Chains, LongSums, PartialSums, long_sum
 from ..reductions.sum_run import Form, SumRun, is_run, stored_of
 
-LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has several partial sums
-LEAST = 128  # products of other sums from which on they are in blocks
-CHAIN = 48  # additions to a chain in these blocks
-LEAST_IN_ROW = 8  # products of two short rows from which on vectors are along them
-WITH_MASKS = 512  # bits of vectors of processors that have masks
+MINIMUM_ALONG_PRODUCTS = 2 * FEW_LANES
+"""Minimum products along memory whose sum has several partial sums."""
+
+MINIMUM_BLOCK_PRODUCTS = 128
+"""Minimum products of other sums that are in blocks."""
+
+CHAIN_ADDITIONS = 48
+"""Additions to a chain in these blocks."""
+
+MINIMUM_ROW_PRODUCTS = 8
+"""Minimum products of two short rows for which vectors are along the rows."""
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -95,7 +101,7 @@ def _has_short_rows(b: Builder, node: Node, wide: DType) -> bool:
     if len(left) != 1 or not lhs.strides[left[0]] == rhs.strides[right[0]] == 1:
         return False
     row = lhs.dims[left[0]]
-    return row >= LEAST_IN_ROW and (b.vector_bits >= WITH_MASKS or row % (b.vector_bits // (8 * wide.bytes)) == 0)
+    return row >= MINIMUM_ROW_PRODUCTS and (b.processor.masks or row % (b.vector_bits // (8 * wide.bytes)) == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,7 @@ def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType, arrays: Seq
 
     zeros = [_zero(b, wide)] * (2 if wide.is_complex else 1)
     sizes, types = [lhs.dims[d] for d, _ in order], [zero.type for zero in zeros]
-    sums = _sums_along_memory(b, sizes, types) if _follow_memory(node) else Chains(b, sizes, types, CHAIN)
+    sums = _sums_along_memory(b, sizes, types) if _follow_memory(node) else Chains(b, sizes, types, CHAIN_ADDITIONS)
     sums.add_up(visit)
     return unflatten(sums.results(zeros), wide)
 
@@ -176,7 +182,7 @@ def _sum_run(
     (along,) = _contracted(node)
     starts = [e.offset(operand, tuple(start)) for operand, start in zip(operands, (left, right), strict=True)]
     places = [b.pointer(e.pointers[x.argument], start, element) for x, start in zip(arrays, starts, strict=True)]
-    fetches = bool(streams(operands, operands[0]))
+    fetches = bool(streams(b.facts, operands, operands[0]))
     return SumRun(Form.PRODUCT, wide, fetches).call(b, places, operands[0].dims[along[0]])
 
 
@@ -206,16 +212,16 @@ def _sums_of_runs(e: Elemental, node: Node, index: Indices, outer: int) -> LongS
 
 def _has_partial_sums(node: Node, sizes: Sequence[int]) -> bool:
     if not _follow_memory(node):
-        return math.prod(sizes) >= LEAST
+        return math.prod(sizes) >= MINIMUM_BLOCK_PRODUCTS
     lhs = node.inputs[0]
     fastest = min(dimension_numbers(node)[2], key=lambda d: (lhs.dims[d] == 1, lhs.strides[d]))
-    return math.prod(sizes) >= LEAST or lhs.dims[fastest] >= LEAST_ALONG
+    return math.prod(sizes) >= MINIMUM_BLOCK_PRODUCTS or lhs.dims[fastest] >= MINIMUM_ALONG_PRODUCTS
 
 
 def _sums_along_memory(b: Builder, sizes: Sequence[int], types: Sequence[ir.Type]) -> LongSums:
-    if LEAST_ALONG <= sizes[-1] < LANES * TURNS:
-        return PartialSums(b, sizes, types, min(TURNS, sizes[-1] // FEW_LANES), FEW_LANES)
-    return long_sum(b, sizes, types, TURNS)
+    if MINIMUM_ALONG_PRODUCTS <= sizes[-1] < LANES * ELEMENTS_TOGETHER:
+        return PartialSums(b, sizes, types, min(ELEMENTS_TOGETHER, sizes[-1] // FEW_LANES), FEW_LANES)
+    return long_sum(b, sizes, types, ELEMENTS_TOGETHER)
 
 
 def _follow_memory(node: Node) -> bool:

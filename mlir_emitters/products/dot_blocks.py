@@ -12,24 +12,24 @@ from ...planning.partition import Partition
 from ..core.facts import Facts
 from .dot_dims import Dimension
 from .dot_dtypes import IN_VECTORS
-from .dot_flat import FLAT_ROWS, NEAR_TILE, PACK_ROWS, is_flat, is_large, near_rows, shares_lines
+from .dot_flat import FLAT_ROWS, MINIMUM_PACK_ROWS, NEAR_TILE_ROWS, is_flat, is_large, near_rows, shares_lines
 from .dot_product import Product, is_readable, positions_of_step
-from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of, registers_of
+from .dot_registers import FEW_REGISTERS, best_tile, flat_tile, lanes_of
 from .dot_words import Words
 
-FEW_TILES = 8
+MAXIMUM_EVEN_TILES = 8
 """Tiles of rows, up to which, or of words, a tile's height divides the rows: one tile's code is enough."""
 
 MINIMUM_HEIGHT_ROWS = 4
 """Rows of such a tile: lower ones use a loaded vector of B too few times."""
 
-DEPTH = 256
+PANEL_DEPTH = 256
 """Contracting elements of a packed panel, and multiply-adds per read and write of a total."""
 
-LONG_DEPTH = 2 * DEPTH
+LONG_DEPTH = 2 * PANEL_DEPTH
 """The same with many registers, whose machines have large second caches: XLA's depth, too."""
 
-WHOLE_DEPTH = 2 * DEPTH
+WHOLE_DEPTH = 2 * PANEL_DEPTH
 """The same for panels with the whole depth: for narrower results and for epilogues."""
 
 PRECISE_BLOCKS = 48
@@ -38,20 +38,17 @@ PRECISE_BLOCKS = 48
 FEW_SUM_VECTORS = 8
 """Vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each."""
 
-FEW_DEPTH = DEPTH // 4
+FEW_DEPTH = PANEL_DEPTH // 4
 """The depth of its blocks."""
 
 STREAM_DEPTH = 16
 """Of one row: as many rows of B are read along all columns, while the next ones are fetched."""
 
 NEAR_DEPTH = 64
-"""The same of a B that a processor reads from its caches, and that is not fetched."""
+"""As above, for a B that a processor reads from its caches, and that is not fetched."""
 
 STREAM_ROWS = 8
 """The same with few registers, whose panels are narrow: a page of each of more rows has left the caches."""
-
-FAR_BYTES = 3 << 22
-"""Of a B that comes from the memory: of one in the third cache, tiles read it as fast."""
 
 STREAM_TOTAL_COLUMNS = 1 << 13
 """Columns whose totals are on the stack if a row is read so: 32 KiB, half of the first caches."""
@@ -165,7 +162,7 @@ def blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, parti
     """wide: the dtype of sums; narrow: as of Blocking."""
     steps = StepSizes.of(product, partition)
     tile = _shape_of(facts, product, wide, narrow, steps)
-    few_registers = registers_of(facts.vector_bits) <= FEW_REGISTERS
+    few_registers = facts.processor.vector_registers <= FEW_REGISTERS
     found = _blocks_of(product, wide, narrow, steps, tile, few_registers)
     if found.streams:
         found = _streamed(facts, found, few_registers)
@@ -175,35 +172,37 @@ def blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, parti
         found,
         block=depth if whole else min(found.block, depth),
         # A fetch takes the place of a load.
-        fetches=product.row.size > 1 or few_registers or is_large(product, wide),
+        fetches=product.row.size > 1 or few_registers or is_large(product, wide, facts),
         fetches_left=product.left.dtype is wide or not few_registers,
     )
 
 
 def _shape_of(facts: Facts, product: Product, wide: DType, narrow: bool, steps: StepSizes) -> TileShape:
-    bits, parts, row = facts.vector_bits, product.parts, product.row.size
+    registers, parts, row = facts.processor.vector_registers, product.parts, product.row.size
     left, right = product.left.dtype, product.right.dtype
-    flat = is_flat(product, wide, bits, narrow)
+    flat = is_flat(product, wide, facts, narrow)
     words = None if flat else Words.of(facts, left, right, wide, product.depth.size)
     converting = words is None and left is not wide and converts_in_place(product)
     if flat:
-        height, vectors = flat_tile(bits, row, NEAR_TILE if _is_near(facts, product, wide) else FLAT_ROWS, parts)
+        height, vectors = flat_tile(
+            registers, row, NEAR_TILE_ROWS if _is_near(facts, product, wide) else FLAT_ROWS, parts
+        )
     else:
         codes = min(left.bits, right.bits) <= 8
-        height, vectors = best_tile(bits, converting, codes and wide.is_float, parts)
+        height, vectors = best_tile(registers, converting, codes and wide.is_float, parts)
 
     def height_for(rows: int) -> int:
         """Of tiles: one that divides the rows, where that is worth it."""
         even = next((n for n in range(height, MINIMUM_HEIGHT_ROWS // parts - 1, -1) if rows % n == 0), 0)
-        lower = even and ((words is not None and words.wraps) or rows <= FEW_TILES * even)
+        lower = even and ((words is not None and words.wraps) or rows <= MAXIMUM_EVEN_TILES * even)
         return even if lower else height
 
     columns = product.column.size
-    lanes = lanes_of(bits, wide, columns if flat else 0)
+    lanes = lanes_of(facts.vector_bits, wide, columns if flat else 0)
     width = min(vectors * lanes, -(-columns // lanes) * lanes)
     # How products are summed must depend on neither steps nor a tile's place: a last bit would.
     sums = height_for(row) * parts * width // lanes
-    room = registers_of(bits) <= FEW_REGISTERS and sums + width // lanes + 2 <= FEW_REGISTERS
+    room = registers <= FEW_REGISTERS and sums + width // lanes + 2 <= FEW_REGISTERS
     pairs = room and words is None and (left, wide, product.depth.lhs) == (DType.BF16, DType.F32, 1)
     # In rows that tiles follow each other in.
     rows = height_for(steps.rows * steps.together or row)
@@ -213,7 +212,7 @@ def _shape_of(facts: Facts, product: Product, wide: DType, narrow: bool, steps: 
 
 def _is_near(facts: Facts, product: Product, wide: DType) -> bool:
     """Whether the tiles of few rows read parts of a large B along all columns."""
-    return is_large(product, wide) and product.row.size <= near_rows(facts.vector_bits)
+    return is_large(product, wide, facts) and product.row.size <= near_rows(facts)
 
 
 def _blocks_of(
@@ -224,11 +223,11 @@ def _blocks_of(
     streams = tile.flat and is_readable(product, wide)
     if narrow:
         streams = streams and product.row.size == 1 and product.column.size <= STREAM_TOTAL_COLUMNS
-    block = FEW_DEPTH if tile.few_sums and not streams else DEPTH
+    block = FEW_DEPTH if tile.few_sums and not streams else PANEL_DEPTH
     precise = wide is DType.F32 and size > PRECISE_BLOCKS * block
     banded = precise or (narrow and not streams and size > WHOLE_DEPTH)
     if precise:
-        block = DEPTH if tile.few_sums else 2 * DEPTH
+        block = PANEL_DEPTH if tile.few_sums else 2 * PANEL_DEPTH
     elif wide.is_float and not (tile.few_sums or tile.flat or narrow or few_registers):
         block = LONG_DEPTH
     total = DType.F64 if precise else wide
@@ -239,19 +238,22 @@ def _streamed(facts: Facts, found: Blocking, few_registers: bool) -> Blocking:
     """Of blocks of B that are read along all columns."""
     product, wide, tile = found.product, found.wide, found.tile
     later = product.row.size == 1 or _is_near(facts, product, wide)
-    far = found.depth.size * product.column.size * product.right.dtype.bytes >= FAR_BYTES
+    # Of a B in the last cache, tiles read blocks as fast.
+    far = (
+        found.depth.size * product.column.size * product.right.dtype.bytes >= 3 * facts.processor.last_cache_bytes // 4
+    )
     pages = far and product.row.size == 1 and product.parts == 1  # dot_stream.py
-    short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide) else NEAR_DEPTH
+    short = STREAM_ROWS if few_registers else STREAM_DEPTH if is_large(product, wide, facts) else NEAR_DEPTH
     # Chains of complex sums are short in XLA.
     flat = FEW_DEPTH if product.parts > 1 and tile.few_sums else FLAT_DEPTH
     block = (NEAR_DEPTH if pages else short) if later else flat
-    return replace(found, block=block, later=later, pages=pages, spreads=not later and shares_lines(product))
+    return replace(found, block=block, later=later, pages=pages, spreads=not later and shares_lines(product, facts))
 
 
 def converts_in_place(product: Product) -> bool:
     """Whether factors of A are converted as they are read, and not in front of each tile: where they are read a few
     times, where that is an instruction, and where a tile's factors of a step are adjacent: too few for a loop.
     """
-    if product.factors < PACK_ROWS or product.depth.lhs != 1:
+    if product.factors < MINIMUM_PACK_ROWS or product.depth.lhs != 1:
         return product.left.dtype in IN_VECTORS
     return product.left.dtype in IN_VECTORS.keys() - {DType.F16}

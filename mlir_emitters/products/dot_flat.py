@@ -5,47 +5,60 @@ from __future__ import annotations
 import math
 
 from ...hlo.dtypes import DType
+from ..core.facts import Facts
 from .dot_product import Product, is_readable
-from .dot_registers import FEW_REGISTERS, registers_of
+from .dot_registers import FEW_REGISTERS
 
-PAGE = 4096  # bytes at whose multiples lines share a set of the first cache
-FEW_WAYS = 4  # lines of a set that A may take, of eight
-FLAT_ROWS = 16  # of a tile that reads B in place; of more rows, the addresses of A's rows would be on the stack
-FLAT_TILES = 2  # of rows that read B in place; more of them gain from a copy of it
-LARGE = 1 << 22  # bytes of B that come from beyond the second cache
-FAR = 128  # vectors between rows of B beyond which one of each takes as long to read as four
-NEAR_TILE = 8  # rows of A, up to which a tile reads several vectors of each row of B
-PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
+FLAT_ROWS = 16
+"""Rows of a tile that reads B in place; of more rows, the addresses of A's rows would be on the stack."""
+
+FLAT_TILES = 2
+"""Tiles of rows that read B in place; more of them gain from a copy of it."""
+
+LARGE_CACHES = 4
+"""Second caches: a B that fills more comes from beyond them."""
+
+FAR_VECTORS = 128
+"""Vectors between rows of B: beyond as many, one of each row takes as long to read as four."""
+
+NEAR_TILE_ROWS = 8
+"""Rows of A, up to which a tile reads several vectors of each row of B."""
+
+MINIMUM_PACK_ROWS = 8
+"""Rows of A: with fewer, a panel is used too few times to be packed."""
 
 
-def is_flat(product: Product, wide: DType, vector_bits: int, narrow: bool) -> bool:
+def is_flat(product: Product, wide: DType, facts: Facts, narrow: bool) -> bool:
     """Whether each element of B is used in one tile of rows, or two, so that it needs no copy. narrow: tiles have the
     whole depth.
     """
     rows = product.factors
-    if rows < PACK_ROWS:
+    if rows < MINIMUM_PACK_ROWS:
         return True
     if product.left.dtype is not wide or not is_readable(product, wide):
         return False
-    if is_large(product, wide) and (
-        narrow or (rows > near_rows(vector_bits) and 8 * product.depth.rhs * wide.bytes > FAR * vector_bits)
+    if is_large(product, wide, facts) and (
+        narrow or (rows > near_rows(facts) and 8 * product.depth.rhs * wide.bytes > FAR_VECTORS * facts.vector_bits)
     ):
         return False
-    if narrow and shares_lines(product):
+    if narrow and shares_lines(product, facts):
         return False
-    return rows <= FLAT_TILES * min(FLAT_ROWS, registers_of(vector_bits) - 2)
+    return rows <= FLAT_TILES * min(FLAT_ROWS, facts.processor.vector_registers - 2)
 
 
-def near_rows(vector_bits: int) -> int:
+def near_rows(facts: Facts) -> int:
     """The most rows whose tiles read parts of a large B along all columns: those of two tiles, if these are wide."""
-    return 2 * NEAR_TILE if registers_of(vector_bits) > FEW_REGISTERS else NEAR_TILE
+    return 2 * NEAR_TILE_ROWS if facts.processor.vector_registers > FEW_REGISTERS else NEAR_TILE_ROWS
 
 
-def is_large(product: Product, wide: DType) -> bool:
-    return product.depth.size * product.column.size * wide.bytes > LARGE
+def is_large(product: Product, wide: DType, facts: Facts) -> bool:
+    return product.depth.size * product.column.size * wide.bytes > LARGE_CACHES * facts.processor.second_cache_bytes
 
 
-def shares_lines(product: Product) -> bool:
-    """Whether elements of a column of A are so far apart that the first cache has no room for all their lines."""
+def shares_lines(product: Product, facts: Facts) -> bool:
+    """Whether elements of a column of A are so far apart that their lines take more than half of a set of the first
+    cache.
+    """
     stride = product.row.lhs * product.left.dtype.bytes
-    return product.depth.lhs == product.parts and product.row.size > FEW_WAYS * (PAGE // math.gcd(stride, PAGE))
+    way, lines = facts.processor.way_bytes, facts.processor.first_cache_ways // 2
+    return product.depth.lhs == product.parts and product.row.size > lines * (way // math.gcd(stride, way))

@@ -21,22 +21,32 @@ from .dot import accumulator_of, narrow
 from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import converts_in_vectors
 from .dot_narrow_tile import SlimColumns, SlimTile, rows_at_once
-from .dot_product import Operand, Product, loops_of_steps, open_loops, positions_of_step
-from .dot_registers import FEW_REGISTERS, registers_of
+from .dot_product import MINIMUM_VECTOR_BITS, Operand, Product, loops_of_steps, open_loops, positions_of_step
+from .dot_registers import FEW_REGISTERS
 
-MAXIMUM_COLUMNS = 8  # more of them fill vectors of a register tile
-MAXIMUM_COLUMNS_OF_FEW = 7  # the same with few registers, unless the tile's B would be the many rows, which it copies
-MINIMUM_ROWS = 16  # for which columns are worth a copy
-MINIMUM_ROW_VECTORS = 3  # of a row: sums over the lanes of fewer take longer than their products
-MINIMUM_VECTOR_BITS = 128  # of vectors
-NEAR_ELEMENTS = 4 << 10  # elements of the columns of a block: they stay in the first cache
-MAXIMUM_COLUMN_BYTES = 16 * NEAR_ELEMENTS * DType.F32.bytes  # on the stack
-BAND_ROWS = 96  # rows of a block; their sums may be on the stack
-STREAMED_BYTES = (
-    3 << 22
-)  # bytes of rows of which later ones are fetched, if they are far in the third cache or beyond it
-LONG_ROW_BYTES = 2 << 10  # bytes of a row from which on a processor does not find the next one in time
-STREAM_ROWS = 8  # rows at once then
+MAXIMUM_COLUMNS = 8
+"""Columns: more of them fill vectors of a register tile."""
+
+MAXIMUM_COLUMNS_OF_FEW = 7
+"""The same with few registers, unless the tile's B would be the many rows, which it copies."""
+
+MINIMUM_ROWS = 16
+"""Rows for which columns are worth a copy."""
+
+MINIMUM_ROW_VECTORS = 3
+"""Vectors of a row: sums over the lanes of fewer take longer than their products."""
+
+MAXIMUM_COLUMN_BYTES = 1 << 18
+"""Bytes of columns that are copied to the stack."""
+
+BAND_ROWS = 96
+"""Rows of a block; their sums may be on the stack."""
+
+LONG_ROW_BYTES = 2 << 10
+"""Bytes of a row: a processor does not find the next one of as long ones in time."""
+
+STREAM_ROWS = 8
+"""Rows at once then."""
 
 
 def fits(view: View, subject: Subject) -> Answer:
@@ -71,9 +81,11 @@ class NarrowBlocking:
 def _blocking_of(facts: Facts, product: Product, wide: DType, narrow: bool, of_rows: bool) -> NarrowBlocking:
     columns, depth, row = product.column.size, product.depth.size, product.row.lhs * product.left.dtype.bytes
     lanes = lanes_for(facts.vector_bits, wide, depth, columns)
-    block = NEAR_ELEMENTS * DType.F32.bytes // (columns * wide.bytes) // lanes * lanes
-    later = row >= LONG_ROW_BYTES and row * product.row.size >= STREAMED_BYTES
-    rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, facts.vector_bits)
+    # The columns of a block take half of the first cache.
+    block = facts.processor.first_cache_bytes // 2 // (columns * wide.bytes) // lanes * lanes
+    # Rows are far in the last cache, or beyond it.
+    later = row >= LONG_ROW_BYTES and row * product.row.size >= 3 * facts.processor.last_cache_bytes // 4
+    rows = STREAM_ROWS if later and columns == 1 else rows_at_once(columns, facts.processor.vector_registers)
     return NarrowBlocking(product, wide, lanes, block, narrow, of_rows, rows, later)
 
 
@@ -114,7 +126,8 @@ def _why_not(
         return f"{len(few)} dimensions of columns" if len(few) > 1 else "rows do not lie along memory"
     columns = few[0].size if few else 1
     lanes = lanes_for(facts.vector_bits, wide, depth.size, columns)
-    most = MAXIMUM_COLUMNS if copied or registers_of(facts.vector_bits) > FEW_REGISTERS else MAXIMUM_COLUMNS_OF_FEW
+    crowded = facts.processor.vector_registers <= FEW_REGISTERS
+    most = MAXIMUM_COLUMNS_OF_FEW if crowded and not copied else MAXIMUM_COLUMNS
     if columns > most:
         return more(columns, "columns", most)
     if depth.size < MINIMUM_ROW_VECTORS * lanes:

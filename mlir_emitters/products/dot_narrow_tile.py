@@ -17,15 +17,17 @@ from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
 from .dot_dtypes import read_vector
-from .dot_registers import registers_of
 
-ROWS_AT_ONCE = 8  # streams of memory that a processor follows at the same time
-SUMS_AT_ONCE = 16  # enough to hide the latency of an addition
+ROWS_AT_ONCE = 8
+"""Rows, streams of memory that a processor follows at the same time."""
+
+SUMS_AT_ONCE = 16
+"""Sums, enough to hide the latency of an addition."""
 
 
-def rows_at_once(columns: int, vector_bits: int) -> int:
+def rows_at_once(columns: int, registers: int) -> int:
     """Rows whose sums, and a vector of each, are in registers beside a vector of a column."""
-    return max(1, min(ROWS_AT_ONCE, SUMS_AT_ONCE // columns, (registers_of(vector_bits) - 2) // (columns + 1)))
+    return max(1, min(ROWS_AT_ONCE, SUMS_AT_ONCE // columns, (registers - 2) // (columns + 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class SlimColumns:
 class SlimTile:
     """Multiplies rows of dtype `source`, `rows` at once, with copies of `columns` columns, which are of dtype `wide`.
 
-    rests: whether the depth is no multiple of the lanes. dense: the sums of all rows are adjacent, row by row. later:
+    `rests`: whether the depth is no multiple of the lanes. dense: the sums of all rows are adjacent, row by row. later:
     the next rows are fetched.
     """
 

@@ -11,12 +11,12 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import Elemental, load_element
 from ..numerics.convert import convert_to
 from .dot_blocks import Blocking
-from .dot_pack import ACROSS, NEXT_ROWS, Pack
+from .dot_pack import DEPTH_TOGETHER, ROWS_AHEAD, Pack
 from .dot_product import Operand, is_readable
-from .dot_tile import CACHE_LINE
 from .dot_words import Words
 
-AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
+ELEMENTS_AHEAD = 32
+"""Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Operands:
         self.left, self.right, self.block, self.rows = product.left, product.right, blocking.block, tile.rows
         self.row, self.column, self.depth, self.parts = product.row, product.column, product.depth, product.parts
         self.element = raw_type(self.b.types, wide)
-        self.fetches = not product.near and blocking.fetches
+        self.fetches = not product.is_near(self.b.facts) and blocking.fetches
         alike = product.depth.lhs == self.parts  # contracting elements of A are neighbours
         self.fetches_left = not tile.flat and alike and blocking.fetches_left and not blocking.spreads
         # Contiguous rows of B that are read only a few times need no copy.
@@ -103,16 +103,16 @@ class Operands:
                 self._store_first_sums(self.words, depth, columns // self.lanes)
             return
         if self.column.rhs != 1 and self.depth.rhs == self.parts:
-            whole = depth - depth % ACROSS
+            whole = depth - depth % DEPTH_TOGETHER
             for first, last in ((0, whole), (whole, depth)):
                 if first != last:
-                    with b.loop(first, last, min(ACROSS, last - first), unroll=Unroll.NONE) as group:
-                        self._pack_across(block, group.index, min(ACROSS, last - first))
+                    with b.loop(first, last, min(DEPTH_TOGETHER, last - first), unroll=Unroll.NONE) as group:
+                        self._pack_across(block, group.index, min(DEPTH_TOGETHER, last - first))
         else:
             with b.loop(0, depth, unroll=Unroll.NONE) as slow:
                 if self.fetches and self.column.rhs == 1:
                     for n in range(self.size):
-                        self._fetch_row(block, b.add(b.mul(b.add(slow.index, NEXT_ROWS), self.size), n))
+                        self._fetch_row(block, b.add(b.mul(b.add(slow.index, ROWS_AHEAD), self.size), n))
                 with b.loop(0, columns // self.parts, unroll=Unroll.NONE) as fast:
                     self._pack_one(block, slow.index, fast.index)
         padded = -(-columns // self.lanes) * self.lanes
@@ -147,7 +147,7 @@ class Operands:
     def _fetch_row(self, block: Block, k: Index) -> None:
         b, dtype = self.b, self.right.dtype
         start = b.add(block.right, b.mul(k, self.depth.rhs))
-        for column in range(0, block.columns, CACHE_LINE // dtype.bytes):
+        for column in range(0, block.columns, b.processor.line_bytes // dtype.bytes):
             b.prefetch(self._place(self.right, b.add(start, column)))
 
     def ahead(self, block: Block) -> Read | None:
@@ -159,7 +159,7 @@ class Operands:
         b, row = self.b, self.row.lhs
         if not self.fetches_left:
             return None
-        start = b.add(block.left, AHEAD * self.parts if self.left_panel is None else self.rows * row)
+        start = b.add(block.left, ELEMENTS_AHEAD * self.parts if self.left_panel is None else self.rows * row)
         return Read(self.left.dtype, self._place(self.left, start), row, 1)
 
     def _place(self, buffer: Operand, offset: Index) -> Pointer:
@@ -238,7 +238,7 @@ class Operands:
 
     @property
     def _spread_row(self) -> int:
-        return self.block * self.parts + CACHE_LINE // self.wide.bytes
+        return self.block * self.parts + self.b.processor.line_bytes // self.wide.bytes
 
     def copy_left(self, block: Block, rows: int) -> None:
         """Copy rows of a block of A."""

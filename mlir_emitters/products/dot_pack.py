@@ -15,13 +15,19 @@ from ..loops.helper import call_helper, memory_types
 from ..loops.squares import square_turned
 from ..numerics.convert import convert_to
 from .dot_dtypes import converts_in_vectors, read_vector
-from .dot_tile import CACHE_LINE
-from .dot_words import WORD, word_of
+from .dot_words import WORD_BITS, word_of
 
-ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
-SIDE = 4  # of the least square that is transposed in registers
-AHEAD = 2  # lines of a column that are fetched before they are read: a panel has more than a processor follows
-NEXT_ROWS = 6  # rows of B that are fetched before they are packed: often a page apart, which no processor foresees
+DEPTH_TOGETHER = 128
+"""Contracting elements that are packed together where B is stored by columns: half of the first cache."""
+
+MINIMUM_SQUARE_SIDE = 4
+"""Elements along a side of the least square that is transposed in registers."""
+
+LINES_AHEAD = 2
+"""Lines of a column that are fetched before they are read: a panel has more than a processor follows."""
+
+ROWS_AHEAD = 6
+"""Rows of B that are fetched before they are packed: often a page apart, which no processor foresees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ class Pack:
                 for n in range(self.lanes):
                     at = b.add(loop.index, n)
                     if self.fetches:
-                        later = b.add(first, AHEAD * CACHE_LINE // self.wide.bytes)
+                        later = b.add(first, LINES_AHEAD * b.processor.line_bytes // self.wide.bytes)
                         b.prefetch(b.pointer(source, place(later, at), raw))
                     rows.append(self._vector(b, b.pointer(source, place(first, at), raw)))
                 for n, vector in enumerate(square_turned(b, rows, self.wide.bytes)):
@@ -110,21 +116,21 @@ class Pack:
                     b.store(vector, at, self.lanes * self.wide.bytes)
 
         if self.unit == "k":
-            step = self.lanes if self.turns else ACROSS
+            step = self.lanes if self.turns else DEPTH_TOGETHER
             rest = b.rem(depth, step)
             whole = b.sub(depth, rest)
             with b.loop(0, whole, step, unroll=Unroll.NONE) as group:
                 if self.turns:
                     squares(group.index)
                 else:
-                    strip(group.index, ACROSS)
+                    strip(group.index, DEPTH_TOGETHER)
             strip(whole, rest)
             return
         with b.loop(0, depth, unroll=Unroll.NONE) as slow:
             if self.fetches:
-                for n in range(0, self.columns, CACHE_LINE // self.source.bytes):
+                for n in range(0, self.columns, b.processor.line_bytes // self.source.bytes):
                     for k in range(self.words):
-                        at = b.add(place(b.add(slow.index, NEXT_ROWS), n), b.mul(row, k))
+                        at = b.add(place(b.add(slow.index, ROWS_AHEAD), n), b.mul(row, k))
                         b.prefetch(b.pointer(source, at, raw))
             if self._in_vectors:
                 # LLVM would not: it has to test whether panel and source overlap, which takes as long as a short row.
@@ -146,7 +152,12 @@ class Pack:
     @property
     def turns(self) -> bool:
         """Whether columns of B go through registers, in squares of vectors."""
-        return self.unit == "k" and self.parts == 1 and (self.words > 1 or self._converts) and self.lanes >= SIDE
+        return (
+            self.unit == "k"
+            and self.parts == 1
+            and (self.words > 1 or self._converts)
+            and self.lanes >= MINIMUM_SQUARE_SIDE
+        )
 
     @property
     def _converts(self) -> bool:
@@ -154,7 +165,7 @@ class Pack:
 
     def _joined(self, b: Builder, rows: Sequence[Pointer]) -> Value:
         """A vector of words, of as many rows of B."""
-        bits, words = WORD // self.words, b.vector(self.lanes, b.types.i32)
+        bits, words = WORD_BITS // self.words, b.vector(self.lanes, b.types.i32)
         raw = b.vector(self.lanes, raw_type(b.types, self.source))
         extension = "arith.extui" if self.source.is_unsigned or self.source.is_float else "arith.extsi"
 

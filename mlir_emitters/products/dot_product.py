@@ -20,17 +20,18 @@ from .dot import accumulator_of
 from .dot_dims import Dimension, dimensions_of
 from .dot_dtypes import IN_VECTORS, TILED, converts_in_vectors, dtype_of_sums
 
-MINIMUM_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
-MINIMUM_TRANSPOSE_ROWS = (
-    16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
-)
+MINIMUM_COLUMNS = 8
+"""Columns: narrower products of rows that are stored as such are dot products, for which loops are as fast."""
 
-MINIMUM_VECTOR_BITS = 128  # of vectors
+MINIMUM_TRANSPOSE_ROWS = 16
+"""Rows: with fewer, and B stored by columns, products are dot products: scalars are slow to pack."""
+
+
+MINIMUM_VECTOR_BITS = 128
+"""Bits of vectors: with shorter ones, a processor has none."""
 
 TINY_ELEMENTS = 9
 """Elements of the smaller matrix up to which vectors lie along rows or a batch: a tile would use few of its lanes."""
-
-NEAR_BYTES = 3 << 16  # bytes of operands that stay in the caches of any processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,12 @@ class Product:
         sizes = ("rows", self.row.size), ("depth", self.depth.size), ("columns", self.column.size)
         return tuple((name, str(size)) for name, size in sizes)
 
-    @property
-    def near(self) -> bool:
-        """Whether both operands of one product stay in a processor's own caches: nothing needs to be fetched ahead."""
+    def is_near(self, facts: Facts) -> bool:
+        """Whether both operands of one product stay in a processor's own caches, three quarters of the smallest second
+        ones: nothing needs to be fetched ahead.
+        """
         left, right = self.factors * self.left.dtype.bytes, self.column.size * self.right.dtype.bytes
-        return (left + right) * self.depth.size <= NEAR_BYTES
+        return (left + right) * self.depth.size <= 3 * facts.processor.second_cache_bytes // 16
 
 
 def product_of(facts: Facts, node: Node, result: Buffer) -> Product | str:

@@ -21,8 +21,8 @@ from ..numerics.convert import convert_to
 from .dot_dtypes import IN_VECTORS
 from .dot_words import multiply_add, word_of
 
-CACHE_LINE = 64  # bytes; where lines are longer, some are fetched twice
-TURNS = 8  # rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line
+ROWS_IN_TURN = 8
+"""Rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class _Body:
 
     def _fetch_results(self, lines: Value) -> None:
         """Fetch the lines of the result that a tile replaces or adds to, while its sums are computed."""
-        b, line = self.b, CACHE_LINE // self.tile.total.bytes
+        b, line = self.b, self.b.processor.line_bytes // self.tile.total.bytes
         with b.loop(0, self.tile.rows, unroll=Unroll.NONE) as row, b.loop(0, lines, unroll=Unroll.NONE) as column:
             place = b.add(b.mul(row.index, self.out_row), b.mul(column.index, line))
             b.prefetch(b.pointer(self.memory[2], b.add(self.out_at, place), self.total), writes=True)
@@ -223,7 +223,7 @@ class _Body:
         """
         b, tile, raw = self.b, self.tile, raw_type(self.b.types, self.tile.right)
         place = b.add(b.add(self.right_at, self.later), b.mul(k, self.right_row))
-        for column in range(0, tile.columns, CACHE_LINE // tile.right.bytes):
+        for column in range(0, tile.columns, b.processor.line_bytes // tile.right.bytes):
             b.prefetch(b.pointer(self.memory[1], b.add(place, column), raw), second=True)
 
     def _fetch_left(self, k: Index) -> None:
@@ -231,7 +231,7 @@ class _Body:
         b, tile = self.b, self.tile
         assert tile.ahead is not None
         at, stride = self.ahead
-        row = b.least(b.rem(k, TURNS // tile.parts), tile.rows - 1)
+        row = b.least(b.rem(k, ROWS_IN_TURN // tile.parts), tile.rows - 1)
         offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words * tile.parts))
         b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
 

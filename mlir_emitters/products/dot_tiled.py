@@ -8,10 +8,10 @@ around it.
 
 Complex numbers are two columns of B and of C each, and two factors of A: a tile has sums of B's row times the real
 parts of A, and times the imaginary ones, and joins them as they are stored. It has as many multiply-adds as planes of
-parts would, and B need not be parted.
+parts would, and B need not be split.
 
-The contracting dimension is summed in blocks of about DEPTH, whatever its size, and block sums are added to totals.
-Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE_BLOCKS, they are
+The contracting dimension is summed in blocks of about PANEL_DEPTH, whatever its size, and block sums are added to
+totals. Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE_BLOCKS, they are
 on the stack, for a band of rows at a time; of many blocks of f32 in f64, so that rounding errors do not grow with the
 depth.
 """
@@ -31,14 +31,14 @@ from ..loops.ranges import Steps, bounds, chunks, grouped
 from ..loops.view import Subject, View
 from ..reductions.results import epilogue
 from .dot import accumulator_of
-from .dot_blocks import DEPTH, FEW_SUM_VECTORS, STREAM_ROWS, Blocking, blocking_of
+from .dot_blocks import FEW_SUM_VECTORS, PANEL_DEPTH, STREAM_ROWS, Blocking, blocking_of
 from .dot_dims import Dimension
 from .dot_dtypes import dtype_of_sums
 from .dot_operands import Block, Operands
 from .dot_product import computes_steps, open_loops, product_of
 from .dot_results import Results, Totals
 from .dot_stream import RowsOfB
-from .dot_tile import CACHE_LINE, Tile
+from .dot_tile import Tile
 
 PAGE_COLUMNS = 1 << 10
 """Columns of B's rows that are read one after the other: a page of f32."""
@@ -61,7 +61,7 @@ def fits(view: View, subject: Subject) -> Answer:
 def _code_of(blocking: Blocking) -> Code:
     """Short tiles are so fast that the loops around them are worth all that LLVM does."""
     tall = blocking.product.column.size <= blocking.tile.width  # the only panel needs all rows from memory
-    long = blocking.block >= (DEPTH // 2 if tall else DEPTH // 4)
+    long = blocking.block >= (PANEL_DEPTH // 2 if tall else PANEL_DEPTH // 4)
     return Code(shares=long and not blocking.streams, lean=blocking.streams)
 
 
@@ -334,7 +334,7 @@ class Matmul:
             out, stride = b.pointer(self.tile, block.total, raw_type(b.types, self.total)), self.width
         adds = int(block.adds) if isinstance(block.adds, bool) else b.extui(block.adds, b.types.i64)
         lines = (
-            -(-block.columns * self.wide.bytes // CACHE_LINE)
+            -(-block.columns * self.wide.bytes // b.processor.line_bytes)
             if fetches and self.tile is None and not self.streams
             else 0
         )

@@ -23,10 +23,16 @@ from ..numerics.convert import convert_to
 
 OF_BYTES = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
 OF_PAIRS = OF_BYTES | {DType.S16}
-WORD = 32  # bits
+WORD_BITS = 32
+"""Bits of a word."""
+
 WHOLE = frozenset({DType.S8, DType.U8, DType.S16, DType.BF16})  # what fills its bytes
-FLIP = 0x80808080  # the highest bits of a word's bytes
-LEAST_OF_BF16 = 4  # contracting elements: fewer may be one product, which keeps the sign of a zero
+FLIP = 0x80808080
+"""The highest bits of a word's bytes."""
+
+MINIMUM_BF16_ELEMENTS = 4
+"""Contracting elements: fewer may be one product, which keeps the sign of a zero."""
+
 
 FOUR = {256: "llvm.x86.avx512.vpdpbusd.256", 512: "llvm.x86.avx512.vpdpbusd.512"}  # bits of a vector → intrinsic
 BF16 = "llvm.x86.avx512bf16.dpbf16ps.512"
@@ -47,7 +53,7 @@ class Words:
     @staticmethod
     def of(facts: Facts, left: DType, right: DType, wide: DType, depth: int) -> Words | None:
         """Words for a product with sums of dtype `wide`; None if the target has no instruction for it."""
-        if facts.bf16_pairs and left is right is DType.BF16 and wide is DType.F32 and depth >= LEAST_OF_BF16:
+        if facts.bf16_pairs and left is right is DType.BF16 and wide is DType.F32 and depth >= MINIMUM_BF16_ELEMENTS:
             return Words(2, depth, False, False)
         if facts.integer_products == 1 or not {left, right} <= OF_PAIRS or wide not in (DType.S32, DType.U32):
             return None
@@ -60,7 +66,7 @@ class Words:
 
     def is_memory(self, dtype: DType, stride: int) -> bool:
         """Whether words are as they lie in memory. stride: of contracting elements."""
-        return stride == 1 and self.size * dtype.bits == WORD and self.depth % self.size == 0
+        return stride == 1 and self.size * dtype.bits == WORD_BITS and self.depth % self.size == 0
 
     def are_packed(self, dtype: DType, unit: str) -> bool:
         """Whether a function packs words of B. unit: as of Pack."""
@@ -71,7 +77,7 @@ class Words:
     def load_several(self, b: Builder, pointer: Value, offset: Index, count: int) -> Value:
         """Words of integers in A that are as in memory, as they are multiplied."""
         words = b.vector(count, b.types.i32)
-        element = b.types.integer(WORD // self.size)
+        element = b.types.integer(WORD_BITS // self.size)
         parts = b.vector(self.size * count, element)
         raw = b.load(b.pointer(pointer, offset, element), parts, element.width // 8)
         found = b.op("vector.bitcast", raw, type=words)
@@ -86,7 +92,7 @@ class Words:
         if self.is_memory(dtype, stride):
             word = word_of(b, pointer, offset, self.size)
             return word if self.wraps else b.bitcast(word, b.types.f32)
-        bits, word = WORD // self.size, b.constant(0, b.types.i32)
+        bits, word = WORD_BITS // self.size, b.constant(0, b.types.i32)
         for n in range(self.size):
             at, inside = offset if n == 0 else b.add(offset, n * stride), None
             if self.depth % self.size:
@@ -118,8 +124,8 @@ class Words:
 
 
 def word_of(b: Builder, pointer: Pointer, offset: Index, size: int) -> Value:
-    """So many neighbours in an i32."""
-    bits = WORD // size
+    """The number of neighbours in an i32."""
+    bits = WORD_BITS // size
     element = b.types.integer(bits)
     several = b.load(b.pointer(pointer, offset, element), b.vector(size, element), bits // 8)
     one = b.op("vector.bitcast", several, type=b.vector(1, b.types.i32))

@@ -16,8 +16,8 @@ from ..core.graph import Buffer, Node
 from ..loops.fetch import streams
 from ..loops.reduced import operands_of, reduced_dimensions
 from .extremum import extremum_of, takes_three
-from .long_sums import SHORT, are_float_sums
-from .reduce import UNROLLABLE, are_dear
+from .long_sums import SHORT_CHAIN_ADDITIONS, are_float_sums
+from .reduce import UNROLLABLE_ELEMENTS, are_dear
 
 BLOCK_COLUMNS = 1024
 """Results accumulated together: a page of f32 of each row."""
@@ -28,11 +28,11 @@ ROWS_TOGETHER = 4
 SUMMED_ROWS = 8
 """The same for sums of floats that are cheap to make."""
 
-NARROW_COLUMNS = 2 * UNROLLABLE
+NARROW_COLUMNS = 2 * UNROLLABLE_ELEMENTS
 """Columns up to which ROWS_TOGETHER of sums are read together: more took twice the time from memory."""
 
 MINIMUM_PIECE_COLUMNS = 512
-"""Columns from which on blocks may be pieces of rows."""
+"""Minimum columns for which blocks may be pieces of rows."""
 
 SMALL_ELEMENTS = 1 << 16
 """Of an operand: it does not matter how long those of few columns take."""
@@ -41,7 +41,7 @@ MINIMUM_ROW, MAXIMUM_ROW = 3, 15
 """Columns that LLVM would gather, though they are vectors as well: of two, it parts them."""
 
 MINIMUM_BEST_ROW = 4
-"""The same of floats that are compared."""
+"""As above, for floats that are compared."""
 
 MAXIMUM_COPIED_ELEMENTS = 64
 """Of all rows of them, which LLVM has side by side."""
@@ -50,10 +50,10 @@ MINIMUM_APART, MAXIMUM_APART = 5, 32
 """Columns whose vectors have loops of their own."""
 
 MINIMUM_ROUNDED = 9
-"""The same of compared bf16, of which fewer are as fast as scalars that LLVM joins."""
+"""As above, for compared bf16, of which fewer are as fast as scalars that LLVM joins."""
 
-MINIMUM_BYTES, GATHERING_BITS = 4, 512
-"""Of their elements, and of vectors of processors that gather soon enough for that."""
+MINIMUM_BYTES = 4
+"""Of their elements."""
 
 FEW_CHAINS = 8
 """Chains whose errors do not cancel out yet."""
@@ -101,11 +101,11 @@ def columns_of(facts: Facts, nodes: Sequence[Node]) -> Columns:
     read = [x for node in nodes for x in operands_of(node)]
     cheap = all(sums) and not are_dear(read)
     compared = [are_compared(node) for node in nodes]
-    ahead = streams(read, operand) if width >= MINIMUM_PIECE_COLUMNS and not cheap else []
-    narrow = cheap and UNROLLABLE < width <= NARROW_COLUMNS
+    ahead = streams(facts, read, operand) if width >= MINIMUM_PIECE_COLUMNS and not cheap else []
+    narrow = cheap and UNROLLABLE_ELEMENTS < width <= NARROW_COLUMNS
     together = SUMMED_ROWS if (cheap or (all(compared) and not ahead)) and not narrow else ROWS_TOGETHER
-    many = count > FEW_CHAINS * SHORT * together  # chains: their errors cancel out
-    limit = (SHORT if many else SHORT // 2) * together
+    many = count > FEW_CHAINS * SHORT_CHAIN_ADDITIONS * together  # chains: their errors cancel out
+    limit = (SHORT_CHAIN_ADDITIONS if many else SHORT_CHAIN_ADDITIONS // 2) * together
     known = all(is_sum or best for is_sum, best in zip(sums, compared, strict=True))
     return Columns(
         tuple(outer), column, rows, width, min(BLOCK_COLUMNS, width), sums,
@@ -140,4 +140,4 @@ def _around(facts: Facts, nodes: Sequence[Node], sums: Sequence[bool], width: in
     plain = all(is_sum or not node.inputs[0].dtype.is_float for is_sum, node in zip(sums, nodes, strict=True))
     least = MINIMUM_ROW if plain else MINIMUM_BEST_ROW
     short = least <= width <= MAXIMUM_ROW and width * count <= MAXIMUM_COPIED_ELEMENTS
-    return Unroll.SCALAR if wide and short and facts.vector_bits == GATHERING_BITS else Unroll.ANY
+    return Unroll.SCALAR if wide and short and facts.processor.gathers else Unroll.ANY

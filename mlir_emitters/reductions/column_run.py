@@ -101,7 +101,7 @@ def emit(e: Elemental, subject: Subject, run: Run, steps: Steps | None) -> None:
         first = b.offset((places.get(d, 0) for d in run.outer), (operand.strides[d] for d in run.outer))
         at = b.pointer(e.pointers[run.source.argument], first, element)
         if word is None:
-            helper = SumRun(Form.PLAIN, dtype, bool(streams([operand], operand)), run.width)
+            helper = SumRun(Form.PLAIN, dtype, bool(streams(b.facts, [operand], operand)), run.width)
             sums = helper.call_into(b, [at], run.count)
         else:
             sums = _combined(e, run, dtype, word, at)

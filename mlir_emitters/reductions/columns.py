@@ -15,7 +15,7 @@ from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.fetch import LINE, fetch
+from ..loops.fetch import fetch
 from ..loops.form import Answer, Fits
 from ..loops.ranges import Steps, chunks, grouped, outer_loops, width_of
 from ..loops.reduced import initials_of, only_op, operands_of, reduced_dimensions
@@ -24,17 +24,17 @@ from ..numerics import half
 from .column_blocks import BLOCK_COLUMNS, MAXIMUM_APART, Columns, are_compared, columns_of
 from .extremum import advance_column, close_column, extremum_of
 from .long_sums import Blocks, Carried, Totals, component_type
-from .reduce import UNROLLABLE, combine, rounded
+from .reduce import UNROLLABLE_ELEMENTS, combine, rounded
 from .results import dimensions_inside, write_together
 
-VECTOR = 16
+FETCHED_COLUMNS = 16
 """Columns whose next rows are fetched at once, if they are a line of the cache."""
 
-LEAST_VECTOR = 8
-"""Columns from which on a loop over them is for vectors."""
+MINIMUM_VECTOR_COLUMNS = 8
+"""Minimum columns for which a loop over them is for vectors."""
 
-WHOLE_VECTOR = 16
-"""Columns of sums from which on vectors are worth a rest."""
+MINIMUM_SUM_COLUMNS = 16
+"""Minimum columns of sums for which vectors are worth a rest."""
 
 
 def _over_columns(size: int, rows: bool) -> Unroll:
@@ -43,8 +43,8 @@ def _over_columns(size: int, rows: bool) -> Unroll:
 
     rows: whether the columns of a row, unrolled, are made vectors of.
     """
-    odd = rows and size < WHOLE_VECTOR and size.bit_count() > 1
-    return Unroll.ANY if size > UNROLLABLE or size < LEAST_VECTOR or odd else Unroll.VECTORIZED
+    odd = rows and size < MINIMUM_SUM_COLUMNS and size.bit_count() > 1
+    return Unroll.ANY if size > UNROLLABLE_ELEMENTS or size < MINIMUM_VECTOR_COLUMNS or odd else Unroll.VECTORIZED
 
 
 def _vectors(size: int) -> list[tuple[int, int]]:
@@ -123,7 +123,7 @@ class Accumulators:
         """Keep totals in f64 of the accumulators of `size` columns, which are float sums."""
         if not self.totals:
             self.totals = [
-                Totals(self.b, self.block, component_type(self.b, dtype), True, parts(dtype), UNROLLABLE)
+                Totals(self.b, self.block, component_type(self.b, dtype), True, parts(dtype), UNROLLABLE_ELEMENTS)
                 for _, dtype in self.slots
             ]
         for totals in self.totals:
@@ -256,12 +256,13 @@ class ColumnReduction:
         """Of a loop over columns. After few passes accumulators are in memory anyway, and copies are only code;
         but pairs of lines, which LLVM reads together where it may unroll, come faster from memory.
         """
-        return Unroll.NONE if self.form.lean and not self.form.narrow and size > UNROLLABLE else otherwise
+        return Unroll.NONE if self.form.lean and not self.form.narrow and size > UNROLLABLE_ELEMENTS else otherwise
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
         fetches = self.form.ahead and len(at) == self.form.together
-        piece = max(VECTOR, *(LINE // x.dtype.bytes for x in self.form.ahead)) if fetches else size
+        line_bytes = self.b.processor.line_bytes
+        piece = max(FETCHED_COLUMNS, *(line_bytes // x.dtype.bytes for x in self.form.ahead)) if fetches else size
         if piece >= size or size % piece or size == self.width:
             self._columns(index, row, at, start, 0, size)
             return

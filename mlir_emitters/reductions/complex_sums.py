@@ -17,12 +17,19 @@ from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental
-from .long_sums import BLOCK, Blocks, Carried, LongSums
+from .long_sums import BLOCK_ELEMENTS, Blocks, Carried, LongSums
 
-CACHE_LINE = 64  # bytes of a wide vector
-LINES = 4  # wide vectors: as many as an addition has cycles
-FEW_LINES = 2  # the same with 16 registers, half as wide, where there are two sums of each
-LEAST = 3  # elements of a run: two are as fast one by one
+VECTOR_BYTES = 64
+"""Bytes of a wide vector: the same on every processor, as is the order of additions."""
+
+WIDE_VECTORS = 4
+"""Wide vectors: as many as an addition has cycles."""
+
+FEW_WIDE_VECTORS = 2
+"""The same where there are two sums of each, and registers do not hold these and as many factors."""
+
+MINIMUM_RUN_ELEMENTS = 3
+"""Elements of a run: two are as fast one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def outer_of_runs(facts: Facts, arrays: Sequence[tuple[Buffer, Sequence[int]]]) 
         return None
     sizes = [first.dims[d] for d in dimensions]
     outer = _outer(sizes, [[x.strides[d] for d in along] for x, along in arrays])
-    return outer if math.prod(sizes[outer:]) >= LEAST else None
+    return outer if math.prod(sizes[outer:]) >= MINIMUM_RUN_ELEMENTS else None
 
 
 def sums_of_runs(e: Elemental, outer: int, *factors: Factor) -> LongSums:
@@ -107,8 +114,9 @@ class _Runs(LongSums):
         self.element = raw_type(b.types, buffer.dtype)
         super().__init__(b, sizes, [self.element, self.element])
         self.bytes = self.element.width // 8
-        self.line = CACHE_LINE // self.bytes
-        self.most = LINES if self.each == 1 or b.vector_bits >= 512 else FEW_LINES
+        self.line = VECTOR_BYTES // self.bytes
+        room = b.processor.vector_registers * b.vector_bits // 8 >= 2 * self.each * WIDE_VECTORS * VECTOR_BYTES
+        self.most = WIDE_VECTORS if self.each == 1 or room else FEW_WIDE_VECTORS
         self.lines = min(self.most, sizes[-1] // self.line)
         self.pieces = [width for width in self._halves() if sizes[-1] & width]
         self.carried: Carried = ()
@@ -153,7 +161,7 @@ class _Runs(LongSums):
             return self._empty()
 
         self._open_totals()
-        loops = Blocks(b, self.sizes, self.most * line, BLOCK, spill, Unroll.NONE)
+        loops = Blocks(b, self.sizes, self.most * line, BLOCK_ELEMENTS, spill, Unroll.NONE)
         self.carried = loops.emit(whole, rest, self._empty())
 
     def rests(self) -> Sequence[Value]:

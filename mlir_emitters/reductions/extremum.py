@@ -18,7 +18,7 @@ from ..core.elements import ROUNDED
 from ..core.graph import Node
 from ..loops.reduced import only_op
 
-FEWEST = 16
+MINIMUM_TRIPLE_ELEMENTS = 16
 """Elements per result from which three accumulators pay off: each saves 1 or 2 instructions, `close_three` costs 10."""
 
 COMBINE = {Op.MAXIMUM: ("arith.maxnumf", "andi"), Op.MINIMUM: ("arith.minnumf", "ori")}
@@ -34,7 +34,11 @@ def takes_three(node: Node) -> bool:
     """Whether a reduction is a long maximum or minimum of floats."""
     dtype, source = node.outputs[0].dtype, node.inputs[0]
     count = math.prod(source.dims[d] for d in node.attributes["dimensions"])
-    return count >= FEWEST and (dtype in (DType.F32, DType.F64) or dtype in ROUNDED) and extremum_of(node) is not None
+    return (
+        count >= MINIMUM_TRIPLE_ELEMENTS
+        and (dtype in (DType.F32, DType.F64) or dtype in ROUNDED)
+        and extremum_of(node) is not None
+    )
 
 
 def open_three(b: Builder, first: Value) -> list[Value]:

@@ -15,14 +15,18 @@ from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..core.slots import Slots
-from ..loops.fetch import DISTANCE, LINE
+from ..loops.fetch import DISTANCE_BYTES
 from ..loops.helper import call_helper, memory_types
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
 
-LANES = 64  # accumulators side by side
-TURNS = 4  # elements that each takes together
-FEWEST = LANES * TURNS
-"""Elements from which on the function is called. The last ones are taken twice where they are no multiple of these."""
+LANES = 64
+"""Accumulators side by side."""
+
+ELEMENTS_TOGETHER = 4
+"""Elements that each takes together."""
+
+FEWEST = LANES * ELEMENTS_TOGETHER
+"""Minimum elements for which the function is called. The last ones are taken twice if they are no multiple of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,10 @@ class ExtremumRun:
         with b.loop(0, count, FEWEST, unroll=Unroll.NONE) as turn:
             at = b.add(start, b.least(turn.index, b.sub(count, FEWEST)))
             if self.fetches:
-                for k in range(0, FEWEST, LINE // bytes_):
-                    b.prefetch(b.pointer(source, b.add(at, DISTANCE // bytes_ + k), element))
+                for k in range(0, FEWEST, b.processor.line_bytes // bytes_):
+                    b.prefetch(b.pointer(source, b.add(at, DISTANCE_BYTES // bytes_ + k), element))
             with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
-                places = [b.add(at, b.add(lane.index, k * LANES)) for k in range(TURNS)]
+                places = [b.add(at, b.add(lane.index, k * LANES)) for k in range(ELEMENTS_TOGETHER)]
                 found = [b.load(b.pointer(source, place, element), element, bytes_) for place in places]
                 slots.write(lane.index, advance_column(b, self.op, slots.read(lane.index), found))
         with b.loop(0, LANES, 1, open_three(b, first), Unroll.VECTORIZED) as lane:

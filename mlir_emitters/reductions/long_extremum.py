@@ -10,12 +10,12 @@ from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.slots import Slots
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
-from .long_sums import LANES, TURNS, Blocks, Carried
+from .long_sums import ELEMENTS_TOGETHER, LANES, Blocks, Carried
 
 
 def is_in_lanes(sizes: Sequence[int]) -> bool:
     """Whether dimensions of these sizes, slowest first, fill the lanes."""
-    return sizes[-1] >= LANES * TURNS
+    return sizes[-1] >= LANES * ELEMENTS_TOGETHER
 
 
 def extremum_in_lanes(
@@ -27,7 +27,7 @@ def extremum_in_lanes(
     ahead: Callable[[Sequence[Index], int], None],
 ) -> Value:
     """The extremum of `first` and the elements. visit: the element at a place; ahead: as of `LongSums`."""
-    size, step = sizes[-1], LANES * TURNS
+    size, step = sizes[-1], LANES * ELEMENTS_TOGETHER
     openings = [first, b.bitcast(first, b.types.i64 if first.type == b.types.f64 else b.types.i32)]
     slots = Slots.for_values(b, openings, LANES)
     for space, value in zip(slots.arrays, openings, strict=True):
@@ -41,7 +41,7 @@ def extremum_in_lanes(
 
     def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
         ahead([*prefix, at], step)
-        turns(prefix, [b.add(at, k * LANES) for k in range(TURNS)], LANES)
+        turns(prefix, [b.add(at, k * LANES) for k in range(ELEMENTS_TOGETHER)], LANES)
         return given
 
     def rest(prefix: Sequence[Index], at: int, given: Carried) -> Carried:

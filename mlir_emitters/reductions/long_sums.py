@@ -2,7 +2,7 @@
 
 `PartialSums`: a sum along memory has LANES partial sums side by side on the stack, a short dot product FEW_LANES.
 Element i goes to partial sum i mod LANES, whatever the width of the target's vectors. LLVM makes vectors of neighbours;
-it need not reorder anything. At the end of a block of at most BLOCK elements, a tree adds up the partial sums, and its
+it need not reorder anything. At the end of a block of at most BLOCK_ELEMENTS, a tree adds up the partial sums, and its
 result is added to a total, in f64 where the partial sums are f32. `Chains`: a sum over short dimensions, or next to a
 reduction of another kind, is one chain in a block, which LLVM may split. `Totals`: sums side by side are a chain each.
 """
@@ -20,18 +20,42 @@ from ..core.builder import Builder, Index, Unroll, Value
 from ..core.facts import Facts
 from ..core.graph import Node
 
-LANES = 64  # partial sums: four vectors of 512 bits, the latency of an addition in cycles
-FEW_LANES = 16  # partial sums of a short sum
-WIDEST = 64  # bytes of a vector of the widest target
-TURNS = 4  # elements that are added to a partial sum per read and write of it
-BLOCK = 1 << 14  # elements between two additions to the total: a hundredth of their time
-LEAST = 512  # elements from which on a sum is in blocks: shorter ones are as exact as one block
-SHORT = 16  # additions to a chain side by side with others: its error is then that of two or three roundings
-CHAIN = 1 << 10  # additions to a chain that LLVM splits if the target has vectors
-IN_REGISTERS = 128  # chains side by side that may stay in registers
-RUN = 16  # chains side by side that are added to their totals as one vector
-STRIDED = 1 << 8  # additions to a chain that it may not split: beside an arg max
-SPLIT = 1 << 12  # additions to a chain along memory, which LLVM splits over vectors on every target
+LANES = 64
+"""Partial sums: four vectors of 512 bits, the latency of an addition in cycles."""
+
+FEW_LANES = 16
+"""Partial sums of a short sum."""
+
+WIDEST_VECTOR_BYTES = 64
+"""Bytes of a vector of the widest target."""
+
+ELEMENTS_TOGETHER = 4
+"""Elements that are added to a partial sum per read and write of it."""
+
+BLOCK_ELEMENTS = 1 << 14
+"""Elements between two additions to the total: a hundredth of their time."""
+
+MINIMUM_BLOCK_ELEMENTS = 512
+"""Elements of a sum in blocks: a shorter one is as exact as one block."""
+
+SHORT_CHAIN_ADDITIONS = 16
+"""Additions to a chain side by side with others: its error is then that of two or three roundings."""
+
+SPLIT_CHAIN_ADDITIONS = 1 << 10
+"""Additions to a chain that LLVM splits if the target has vectors."""
+
+MAXIMUM_REGISTER_CHAINS = 128
+"""Chains side by side that may stay in registers."""
+
+CHAINS_TOGETHER = 16
+"""Chains side by side that are added to their totals as one vector."""
+
+WHOLE_CHAIN_ADDITIONS = 1 << 8
+"""Additions to a chain that it may not split: besides an arg max."""
+
+MEMORY_CHAIN_ADDITIONS = 1 << 12
+"""Additions to a chain along memory, which LLVM splits over vectors on every target."""
+
 
 Carried = Sequence[Value]
 Visit = Callable[[Sequence[Index], Carried], tuple[Sequence[Value], Carried]]
@@ -64,14 +88,14 @@ def long_sum(
     """Sums of these types over dimensions of these sizes, slowest first. chain: None if there are no other carried
     values, else the additions to a chain beside them.
     """
-    if sizes[-1] < LANES * TURNS:
-        return Chains(b, sizes, types, min(CHAIN, chain or CHAIN))
+    if sizes[-1] < LANES * ELEMENTS_TOGETHER:
+        return Chains(b, sizes, types, min(SPLIT_CHAIN_ADDITIONS, chain or SPLIT_CHAIN_ADDITIONS))
     return PartialSums(b, sizes, types, turns) if chain is None else Chains(b, sizes, types, chain)
 
 
 def is_long(facts: Facts, sizes: Sequence[int]) -> bool:
     """Whether a sum over dimensions of these sizes is long enough for blocks."""
-    return not facts.strict and math.prod(sizes) >= LEAST
+    return not facts.strict and math.prod(sizes) >= MINIMUM_BLOCK_ELEMENTS
 
 
 class LongSums:
@@ -174,7 +198,12 @@ class PartialSums(LongSums):
     """
 
     def __init__(
-        self, b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int = TURNS, lanes: int = LANES
+        self,
+        b: Builder,
+        sizes: Sequence[int],
+        types: Sequence[ir.Type],
+        turns: int = ELEMENTS_TOGETHER,
+        lanes: int = LANES,
     ):
         super().__init__(b, sizes, types)
         self.turns, self.lanes = turns, lanes
@@ -200,7 +229,7 @@ class PartialSums(LongSums):
             self.spill()
             return given
 
-        return Blocks(b, self.sizes, lanes * turns, BLOCK, spill, Unroll.NONE).emit(whole, rest, carried)
+        return Blocks(b, self.sizes, lanes * turns, BLOCK_ELEMENTS, spill, Unroll.NONE).emit(whole, rest, carried)
 
     def open(self) -> None:
         """Start the totals and the partial sums."""
@@ -274,7 +303,7 @@ class PartialSums(LongSums):
         """What is cleared and added up at once. If it were all partial sums, LLVM would see them as one value, which it
         takes apart and joins for each of the target's vectors.
         """
-        return ir.VectorType.get([min(WIDEST // self._bytes(type), self.lanes)], type)
+        return ir.VectorType.get([min(WIDEST_VECTOR_BYTES // self._bytes(type), self.lanes)], type)
 
     def _aligned(self, vector: ir.VectorType) -> int:
         return min(64, vector.shape[0] * self._bytes(vector.element_type))
@@ -348,7 +377,9 @@ class Totals:
     wide: whether they are added so often that totals are f64. most: chains that may stay in registers.
     """
 
-    def __init__(self, b: Builder, block: int, chain: ir.Type, wide: bool, parts: int = 1, most: int = IN_REGISTERS):
+    def __init__(
+        self, b: Builder, block: int, chain: ir.Type, wide: bool, parts: int = 1, most: int = MAXIMUM_REGISTER_CHAINS
+    ):
         self.b, self.chain, self.most = b, chain, most
         self.starts = [k * block for k in range(parts)]
         self.type = b.types.f64 if wide else chain
@@ -378,13 +409,13 @@ class Totals:
 
         Chains that fit in registers stay there if no loop around them is left.
         """
-        whole = count - count % RUN
+        whole = count - count % CHAINS_TOGETHER
         if whole > self.most:
-            with self.b.loop(0, whole, RUN, unroll=Unroll.DONE) as loop:
-                yield loop.index, RUN
+            with self.b.loop(0, whole, CHAINS_TOGETHER, unroll=Unroll.DONE) as loop:
+                yield loop.index, CHAINS_TOGETHER
         else:
-            yield from ((place, RUN) for place in range(0, whole, RUN))
-        lanes = RUN
+            yield from ((place, CHAINS_TOGETHER) for place in range(0, whole, CHAINS_TOGETHER))
+        lanes = CHAINS_TOGETHER
         while whole < count:
             lanes //= 2
             if count - whole >= lanes:

@@ -19,14 +19,25 @@ from .complex_sums import Factor, outer_of_runs, sums_of_runs
 from .extremum import advance_three, close_three, extremum_of, merge_three, open_three, takes_three
 from .extremum_run import ExtremumRun
 from .long_extremum import extremum_in_lanes, is_in_lanes
-from .long_sums import SPLIT, STRIDED, TURNS, Carried, LongSums, component_type, long_sum
+from .long_sums import (
+    ELEMENTS_TOGETHER,
+    MEMORY_CHAIN_ADDITIONS,
+    WHOLE_CHAIN_ADDITIONS,
+    Carried,
+    LongSums,
+    component_type,
+    long_sum,
+)
 from .reduce_ways import Kind, Way, way_of
 from .short_rows import sum_of_words
 from .sum_run import SumRun
-from .tails import FETCHED, reduce_tails
+from .tails import FETCHED_ELEMENTS, reduce_tails
 
-UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
-WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
+UNROLLABLE_ELEMENTS = 64
+"""Elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead."""
+
+MINIMUM_UNROLLED_ELEMENTS = 16
+"""Elements along a dimension: loops of three accumulators over as many are unrolled at will."""
 
 
 def combine(e: Elemental, node: Node, accumulators: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:
@@ -52,9 +63,9 @@ class Running:
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over `size` elements. Where it may unroll, LLVM works on several vectors of a maximum a turn."""
-        if not self.extremum or size < WIDE:
+        if not self.extremum or size < MINIMUM_UNROLLED_ELEMENTS:
             return Unroll.SHORT
-        return Unroll.ANY if size > UNROLLABLE else Unroll.VECTORIZED
+        return Unroll.ANY if size > UNROLLABLE_ELEMENTS else Unroll.VECTORIZED
 
     def open(self, values: Sequence[Value]) -> list[Value]:
         """The values to carry into the loops, from the flattened initial values."""
@@ -112,7 +123,7 @@ def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: S
     LLVM splits a chain only if those beside it are one operation each.
     """
     types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
-    chain = (SPLIT if all(map(only_op, others)) else STRIDED) if others else None
+    chain = (MEMORY_CHAIN_ADDITIONS if all(map(only_op, others)) else WHOLE_CHAIN_ADDITIONS) if others else None
     return long_sum(b, sizes, types, _turns([x for node in nodes for x in operands_of(node)]), chain)
 
 
@@ -124,16 +135,16 @@ def _turns(operands: Sequence[Buffer]) -> int:
         return 1
     read = {x for x in operands if x.writer is None}
     read |= {x for node in reachable(operands) for x in node.inputs if x.writer is None and x.dims}
-    return TURNS if sum(x.dtype.bytes for x in read) <= 4 else TURNS // 2
+    return ELEMENTS_TOGETHER if sum(x.dtype.bytes for x in read) <= 4 else ELEMENTS_TOGETHER // 2
 
 
 def are_dear(operands: Iterable[Buffer]) -> bool:
     """Whether elements take so much code that it should be emitted only once."""
     nodes = list(reachable(operands))
-    return len(nodes) > DEAR or any(node.opcode in EXPENSIVE for node in nodes)
+    return len(nodes) > EXPENSIVE_NODES or any(node.opcode in EXPENSIVE for node in nodes)
 
 
-DEAR = 16
+EXPENSIVE_NODES = 16
 """Nodes under a reduction's operands whose code is as long as that of an expensive op."""
 
 
@@ -168,14 +179,14 @@ def _sum_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) 
     made, along, dtype = way.addends, way.along, way.along.node.inputs[0].dtype
     assert made is not None
     arrays = [_first(e, way, index, x) for x in made.arrays]
-    total = SumRun(made.form, dtype, bool(along.fetched)).call(e.b, arrays, along.sizes[0])
+    total = SumRun(made.form, dtype, bool(along.fetched(e.b.facts))).call(e.b, arrays, along.sizes[0])
     return finished(e, along.node, [e.b.op("arith.addf", initials[0], total)])
 
 
 def _extremum_run(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
     node, source, running = way.along.node, way.source, Running(e, way.along.node)
     assert source is not None and running.extremum is not None
-    fetches = is_in_lanes(way.along.sizes) and bool(way.along.fetched)
+    fetches = is_in_lanes(way.along.sizes) and bool(way.along.fetched(e.b.facts))
     run = ExtremumRun(running.extremum, source.dtype, fetches)
     best = run.call(e.b, _first(e, way, index, source), way.along.sizes[0])
     values = running.close(running.advance(running.open(initials), [best]))
@@ -205,7 +216,7 @@ def _word(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> 
 def _in_tails(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -> list[Scalar]:
     """The result of a maximum and the like whose rows are whole vectors (tails.py)."""
     along, node, running = way.along, way.along.node, Running(e, way.along.node)
-    ahead = along.ahead(e, index) if along.sizes[-1] in FETCHED else None
+    ahead = along.ahead(e, index) if along.sizes[-1] in FETCHED_ELEMENTS else None
 
     def advance(at: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
         return running.advance(carried, [e.value(node.inputs[0], along.place(e, index, at))])

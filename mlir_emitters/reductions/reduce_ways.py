@@ -11,7 +11,7 @@ from ..core.builder import Index
 from ..core.facts import Code, Facts
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices, Linear
-from ..loops.fetch import DISTANCE, LONG_RUN, fetch, streams
+from ..loops.fetch import DISTANCE_BYTES, LONG_RUN_BYTES, fetch, streams
 from ..loops.linear import is_linear
 from ..loops.reduced import full_index, operands_of, reduced_dimensions
 from .complex_sums import outer_of_runs
@@ -21,7 +21,7 @@ from .long_extremum import is_in_lanes
 from .long_sums import are_float_sums, is_long
 from .short_rows import takes_words
 from .sum_run import MINIMUM_RUN_ELEMENTS, Addends, addends_of, is_run, stored_of
-from .tails import FETCHED, lanes_of
+from .tails import FETCHED_ELEMENTS, lanes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,18 @@ class Along:
             return full
         return Linear((e.b.add(e.offset(self.node.inputs[0], full), at[-1]),))
 
-    @property
-    def fetched(self) -> list[Buffer]:
+    def fetched(self, facts: Facts) -> list[Buffer]:
         """What is fetched ahead of elements."""
         operand = self.node.inputs[0]
-        long = len(self.sizes) == 1 or self.sizes[-1] * operand.dtype.bytes >= LONG_RUN
-        return streams(operands_of(self.node), operand) if self.dense and long else []
+        long = len(self.sizes) == 1 or self.sizes[-1] * operand.dtype.bytes >= LONG_RUN_BYTES
+        return streams(facts, operands_of(self.node), operand) if self.dense and long else []
 
     def ahead(self, e: Elemental, index: Indices) -> Callable[[Sequence[Index], int], None] | None:
         """What fetches ahead of elements, from their place and their number."""
-        buffers = self.fetched
+        buffers = self.fetched(e.b.facts)
 
         def fetched(at: Sequence[Index], count: int) -> None:
-            fetch(e, buffers, e.offset(self.node.inputs[0], self.place(e, index, at)), count, DISTANCE)
+            fetch(e, buffers, e.offset(self.node.inputs[0], self.place(e, index, at)), count, DISTANCE_BYTES)
 
         return fetched if buffers else None
 
@@ -168,7 +167,7 @@ def _way_of_extremum(facts: Facts, node: Node, along: Along) -> Way | None:
     source = run_of(facts, node.inputs[0], along.sizes[0]) if along.is_run else None
     if source is not None:
         return Way(Kind.EXTREMUM_RUN, along, source=source)
-    return Way(Kind.LANES, along) if is_in_lanes(along.sizes) and along.fetched else None
+    return Way(Kind.LANES, along) if is_in_lanes(along.sizes) and along.fetched(facts) else None
 
 
 def _way_in_vectors(facts: Facts, node: Node, along: Along) -> Way | None:
@@ -178,6 +177,6 @@ def _way_in_vectors(facts: Facts, node: Node, along: Along) -> Way | None:
         return Way(Kind.WORD, along, source=source)
     if not along.dense:
         return None
-    fetches = along.sizes[-1] in FETCHED and bool(along.fetched)
+    fetches = along.sizes[-1] in FETCHED_ELEMENTS and bool(along.fetched(facts))
     lanes = lanes_of(facts, node, along.sizes, along.joins, fetches)
     return None if lanes is None else Way(Kind.TAILS, along, lanes=lanes)

@@ -85,9 +85,12 @@ _ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, O
 
 # A kernel whose root is cumulative ----------------------------------------------------------------------------------
 
-TOGETHER = 4  # runs along memory that advance together, since each sum waits for the one before
+RUNS_TOGETHER = 4
+"""Runs along memory that advance together, since each sum waits for the one before."""
 
-TILE = 128  # running values kept side by side: with half as many, loops take a fifth longer
+
+TILE_RESULTS = 128
+"""Running values kept side by side: with half as many, loops take a fifth longer."""
 
 
 def cumulative(node: Node) -> tuple[int, bool] | None:
@@ -131,7 +134,7 @@ class RunningReduction:
             return
         with outer_loops(b, steps, inside, dims, outer) as places:
             self.index |= places
-            for begin, width in chunks(b, 0, dims[column], TILE, bare=False):
+            for begin, width in chunks(b, 0, dims[column], TILE_RESULTS, bare=False):
                 self.tile(starts, column, begin, width)
 
     @property
@@ -145,13 +148,13 @@ class RunningReduction:
         """
         b, dims = self.b, self.results[0].dims
         if steps is not None and (*outer,) == steps.dimensions:
-            width = width_of(steps.partition, dims[outer[-1]], TOGETHER, least=TOGETHER)
+            width = width_of(steps.partition, dims[outer[-1]], RUNS_TOGETHER, least=RUNS_TOGETHER)
             if width is not None:
                 for places, first, count in grouped(b, steps, [dims[d] for d in outer], width):
                     self.index |= zip(outer, places, strict=False)
                     yield first, count
                 return
-        together = TOGETHER if outer and steps is None else 1
+        together = RUNS_TOGETHER if outer and steps is None else 1
         loops = outer[:-1] if together > 1 else outer
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, loops) as found:
             self.index |= found
@@ -216,8 +219,11 @@ class RunningReduction:
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
-MINIMUM_RESULTS = 8  # results along memory from which on a tile pays off
-UNROLLED = 64  # results of a tile below which LLVM unrolls its loops before it makes vectors
+MINIMUM_RESULTS = 8
+"""Results along memory: a tile pays off for as many."""
+
+UNROLLED_RESULTS = 64
+"""Results of a tile below which LLVM unrolls its loops before it makes vectors."""
 
 
 def is_pool(node: Node) -> bool:
@@ -246,13 +252,13 @@ class Pool:
         outer = list(reversed(self.result.shape.minor_to_major[1:]))
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, outer) as places:
             self.index |= places
-            for begin, width in chunks(b, 0, dims[self.column], TILE, bare=False):
+            for begin, width in chunks(b, 0, dims[self.column], TILE_RESULTS, bare=False):
                 self.tile(start, begin, width)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b = self.b
         # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
-        unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED else Unroll.ANY
+        unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED_RESULTS else Unroll.ANY
         start = self.opened(start)
         slots = Slots.for_values(b, start, width, alignment=1)
         with b.loop(0, width, unroll=unroll) as loop:

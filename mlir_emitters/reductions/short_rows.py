@@ -16,14 +16,14 @@ LENGTHS, WIDEST = range(9, 16), 64
 time, and LLVM makes vectors of longer ones.
 """
 
-NARROWEST = 16
+MINIMUM_INTEGER_BITS = 16
 """Bits of the integers: of bytes, LLVM adds up several rows faster."""
 
 
 def takes_words(facts: Facts, node: Node, count: int) -> bool:
     """Whether a reduction is a sum of integers whose rows have a length, `count`, that is added up so."""
     dtype = node.inputs[0].dtype
-    whole = dtype.is_integer and dtype.bits >= NARROWEST and node.output.dtype is dtype
+    whole = dtype.is_integer and dtype.bits >= MINIMUM_INTEGER_BITS and node.output.dtype is dtype
     few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)
     return whole and few and only_op(node) is Op.ADD and not facts.by_element
 

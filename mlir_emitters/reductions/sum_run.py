@@ -16,12 +16,12 @@ from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer, Node
-from ..loops.fetch import DISTANCE, LINE
+from ..loops.fetch import DISTANCE_BYTES
 from ..loops.helper import call_helper, memory_types
-from .long_sums import BLOCK, LANES, SHORT, PartialSums
+from .long_sums import BLOCK_ELEMENTS, LANES, SHORT_CHAIN_ADDITIONS, PartialSums
 
 MINIMUM_RUN_ELEMENTS, MINIMUM_SINGLE_ELEMENTS = 256, 64
-"""Elements from which on a function is called: of each row, and of the only one."""
+"""Minimum elements for which a function is called: of each row, and of the only one."""
 
 
 class Form(Enum):
@@ -97,7 +97,7 @@ class SumRun:
         element, bytes_ = raw_type(b.types, self.dtype), self.dtype.bytes
         sums = PartialSums(b, [1], [element])
         columns = None if self.width == 1 else _Columns(b, sums, self.width)
-        block_size = SHORT * LANES if self.width > 1 else BLOCK
+        block_size = SHORT_CHAIN_ADDITIONS * LANES if self.width > 1 else BLOCK_ELEMENTS
 
         def add(at: Index, lane: Index) -> None:
             place = b.add(at, lane)
@@ -116,8 +116,8 @@ class SumRun:
             end = b.least(b.add(block.index, block_size), whole)
             with b.loop(block.index, end, LANES, unroll=Unroll.NONE) as line:
                 for x, start in zip(sources, starts, strict=True) if self.fetches else ():
-                    ahead = b.row(x, b.add(b.add(start, line.index), DISTANCE // bytes_), element, LANES)
-                    for k in range(0, LANES, LINE // bytes_):
+                    ahead = b.row(x, b.add(b.add(start, line.index), DISTANCE_BYTES // bytes_), element, LANES)
+                    for k in range(0, LANES, b.processor.line_bytes // bytes_):
                         b.prefetch(b.pointer(ahead, k, element))
                 with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
                     add(line.index, lane.index)

@@ -16,11 +16,20 @@ from ..loops.linear import is_linear
 from ..loops.reduced import only_op
 from .extremum import extremum_of
 
-WIDEST = 64  # bytes of a vector of the values that are compared, on no processor in particular
-SHORTEST = 16  # elements of a row from which on LLVM makes vectors of it
-FETCHED = range(128, 257)  # elements of a row that is fetched ahead: lanes do it for longer ones
-ABREAST = 16  # vectors of one loop; of more, most are in a loop over the row
-OPERATIONS = 4  # per element at most, of which each vector has code of its own
+VECTOR_BYTES = 64
+"""Bytes of a vector of the values that are compared, on no processor in particular."""
+
+MINIMUM_VECTOR_ELEMENTS = 16
+"""Elements of a row that LLVM makes vectors of."""
+
+FETCHED_ELEMENTS = range(128, 257)
+"""Elements of a row that is fetched ahead: lanes do it for longer ones."""
+
+LOOP_VECTORS = 16
+"""Vectors of one loop; of more, most are in a loop over the row."""
+
+MAXIMUM_OPERATIONS = 4
+"""Operations of an element, of which each vector has code of its own."""
 
 
 def lanes_of(facts: Facts, node: Node, sizes: Sequence[int], joins: bool, fetches: bool) -> int | None:
@@ -29,9 +38,14 @@ def lanes_of(facts: Facts, node: Node, sizes: Sequence[int], joins: bool, fetche
     """
     operand, size = node.inputs[0], sizes[-1]
     dtype = operand.dtype
-    if size < SHORTEST or facts.by_element or dtype.is_complex or not (_counts_twice(node) and _is_cheap(operand)):
+    if (
+        size < MINIMUM_VECTOR_ELEMENTS
+        or facts.by_element
+        or dtype.is_complex
+        or not (_counts_twice(node) and _is_cheap(operand))
+    ):
         return None
-    lanes = WIDEST // (4 if dtype in ROUNDED else dtype.bytes)
+    lanes = VECTOR_BYTES // (4 if dtype in ROUNDED else dtype.bytes)
     lanes = min(lanes, 1 << (size.bit_length() - 1))
     return lanes if size % lanes or len(sizes) > 1 or fetches or (joins and not dtype.is_float) else None
 
@@ -43,7 +57,7 @@ def _counts_twice(node: Node) -> bool:
 
 def _is_cheap(operand: Buffer) -> bool:
     made = list(reachable([operand]))
-    if len(made) > OPERATIONS or any(node.opcode in EXPENSIVE for node in made):
+    if len(made) > MAXIMUM_OPERATIONS or any(node.opcode in EXPENSIVE for node in made):
         return False
     return not made or is_linear([operand])
 
@@ -73,7 +87,7 @@ def reduce_tails(
     starts = [*range(0, last, lanes), last]
     if ahead is not None:
         ahead([*prefix, 0], size)
-    if len(starts) > ABREAST:
+    if len(starts) > LOOP_VECTORS:
         with b.loop(0, whole, 1, found, Unroll.ANY) as row:
             row.next = advance([*prefix, row.index], row.carried)
         found, starts = list(row.values), [last] if whole < size else []

@@ -66,8 +66,8 @@ def call_of(facts: Facts, graph: RowGraph, walk: Walk) -> Call | None:
         made = addends_of(operand, in_row=True)
         if made is None or not all(_is_of_row(graph, number) for number in made.numbers):
             return None
-        return Call(made, fetches=bool(streams(made.arrays, made.arrays[0])))
-    if facts.vector_bits < WIDE_BITS or not takes_three(node):
+        return Call(made, fetches=bool(streams(facts, made.arrays, made.arrays[0])))
+    if facts.vector_bits < MINIMUM_EXTREMUM_BITS or not takes_three(node):
         return None
     source = run_of(facts, operand, graph.length)
     return None if source is None else Call(None, source)
@@ -81,8 +81,8 @@ def _is_of_row(graph: RowGraph, number: Buffer) -> bool:
     return role is Role.ROW or source.shape.size == 1
 
 
-WIDE_BITS = 512
-"""The vectors with which a row's extremum is a call: 0.9 of a softmax's time. With shorter ones it is 1.1."""
+MINIMUM_EXTREMUM_BITS = 512
+"""Bits of vectors with which a row's extremum is a call: 0.9 of a softmax's time. With shorter ones it is 1.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +120,14 @@ class Rows:
         }
         made = [x for x, role in self.graph.roles.items() if role is Role.FULL and x.writer is not None]
         full = [writer_of(x) for x in made if x not in called]
-        if len(full) > LIGHT or any(node.opcode in EXPENSIVE - ONE_INSTRUCTION for node in full):
+        if len(full) > MAXIMUM_LIGHT_ROW_OPERATIONS or any(node.opcode in EXPENSIVE - ONE_INSTRUCTION for node in full):
             return Code()
         loops = any(walk.reductions and walk.call is None for walk in self.walks)
         code = Code(shares=any(walk.call for walk in self.walks), walks=loops)
         return code | code_of(facts, map(writer_of, made))
 
 
-LIGHT = 12
+MAXIMUM_LIGHT_ROW_OPERATIONS = 12
 """Operations on each element of a row, at most, for whose loops LLVM does less."""
 
 ONE_INSTRUCTION = {Op.DIVIDE, Op.SQRT}

@@ -29,7 +29,7 @@ from ..loops.reduced import only_op
 from ..loops.row_graph import Role, RowGraph, first_of
 from ..loops.squares import unpacked
 from ..loops.view import Subject, View
-from ..reductions.extremum import FEWEST, extremum_of
+from ..reductions.extremum import MINIMUM_TRIPLE_ELEMENTS, extremum_of
 from ..reductions.reduce import Running
 from .row_walks import ONE_INSTRUCTION, Rows, Walk
 from .rows import RowKernel
@@ -37,10 +37,10 @@ from .rows import RowKernel
 MINIMUM_ROW_ELEMENTS, MAXIMUM_ROW_ELEMENTS = 4, 33
 """Elements of a row. Of fewer there is no square; more are added up in several sums (BLOCK_SUM of long_sums.py)."""
 
-SQUARE = 4
+SQUARE_SIDE = 4
 """Rows and columns that change places within 128 bits."""
 
-VECTORS = 2
+BLOCK_VECTORS = 2
 """Of a block: with one, its maximum waits for itself, which was a tenth of the time of a softmax."""
 
 ELEMENTS = frozenset({DType.F32, DType.BF16, DType.F16})
@@ -49,7 +49,7 @@ ELEMENTS = frozenset({DType.F32, DType.BF16, DType.F16})
 
 @dataclass(frozen=True, slots=True)
 class Abreast:
-    """Rows, so many side by side."""
+    """Rows, with how many lie side by side."""
 
     rows: Rows
     lanes: int
@@ -57,7 +57,7 @@ class Abreast:
 
 def fits(view: View, subject: Subject) -> Answer:
     """Of many short rows, of elements that can be side by side, which are faster that way."""
-    graph, results, lanes = subject.rows, subject.results, VECTORS * view.facts.vector_bits // 32
+    graph, results, lanes = subject.rows, subject.results, BLOCK_VECTORS * view.facts.vector_bits // 32
     if isinstance(graph, str):
         return graph
     if view.facts.by_element or not graph.plain:
@@ -118,7 +118,11 @@ def _why_not_waiting(node: Node, length: int) -> str:
             else "it is no single operation"
         )
     if extremum_of(node) is not None:
-        return "" if length < FEWEST else f"rows of {length} elements to compare, {FEWEST} or more"
+        return (
+            ""
+            if length < MINIMUM_TRIPLE_ELEMENTS
+            else f"rows of {length} elements to compare, {MINIMUM_TRIPLE_ELEMENTS} or more"
+        )
     operand = node.inputs[0]
     waits = operand.dtype in ELEMENTS - {DType.F32} and not is_rounded_once(operand, node.attributes["dimensions"])
     return "" if waits else f"LLVM adds up {operand.dtype.value} in vectors"
@@ -134,8 +138,11 @@ MINIMUM_ALONE_ELEMENTS = 9
 MINIMUM_ALONE_ROWS = 1536
 """Least number of such rows: their code takes LLVM three times as long, which fewer rows do not give back."""
 
-SHORT_VECTOR_BYTES = 16  # bytes
-FILLED_BYTES = 128  # bytes of vectors of all lengths that a row fills
+SHORT_VECTOR_BYTES = 16
+"""Bytes of a short vector."""
+
+FILLED_BYTES = 128
+"""Bytes of vectors of all lengths that a row fills."""
 
 
 def _is_taken(x: Buffer, role: Role) -> bool:
@@ -178,7 +185,7 @@ class Columns:
     def take(self, rows: Value, length: int) -> None:
         """Read the rows of a block in memory."""
         b = self.b
-        part = b.vector(SQUARE, raw_type(b.types, self.dtype))
+        part = b.vector(SQUARE_SIDE, raw_type(b.types, self.dtype))
         for first, places in self._squares(rows, length):
             vectors = [self._widened(b.joined([b.load(x, part, self.dtype.bytes) for x in some])) for some in places]
             for k, column in enumerate(self._turned(vectors)):
@@ -188,15 +195,15 @@ class Columns:
         """Write the rows of a block to memory."""
         b, type = self.b, self.b.vector(self.lanes, _held(self.b, self.dtype))
         for first, places in self._squares(rows, length):
-            columns = [b.load(self._column(first, k), type, 64) for k in range(SQUARE)]
+            columns = [b.load(self._column(first, k), type, 64) for k in range(SQUARE_SIDE)]
             for whole, some in zip(self._turned(columns), places, strict=True):
                 if not self.is_wide:
                     whole = b.op("arith.trunci", whole, type=b.vector(self.lanes, b.types.i16))
                 for k, place in enumerate(some):
-                    b.store(b.shuffled(range(SQUARE * k, SQUARE * (k + 1)), whole), place, self.dtype.bytes)
+                    b.store(b.shuffled(range(SQUARE_SIDE * k, SQUARE_SIDE * (k + 1)), whole), place, self.dtype.bytes)
 
     def _turned(self, vectors: Sequence[Value]) -> list[Value]:
-        return unpacked(self.b, vectors, 1, SQUARE)
+        return unpacked(self.b, vectors, 1, SQUARE_SIDE)
 
     def _widened(self, vector: Value) -> Value:
         wide = self.b.vector(self.lanes, self.b.types.i32)
@@ -207,19 +214,19 @@ class Columns:
         return b.pointer(self.memory, b.mul(b.add(first, k), self.lanes), _held(b, self.dtype))
 
     def _squares(self, rows: Value, length: int) -> Iterator[tuple[Index, list[list[Value]]]]:
-        """A loop over groups of columns: (the first, the places of each row's part: of rows k, k + SQUARE and so on for
-        each k). The last group may overlap the one before.
+        """A loop over groups of columns: (the first, the places of each row's part: of rows k, k + SQUARE_SIDE, …
+        for each k). The last group may overlap the one before.
         """
         b, element = self.b, raw_type(self.b.types, self.dtype)
-        with b.loop(0, length, SQUARE, unroll=Unroll.DONE) as loop:
+        with b.loop(0, length, SQUARE_SIDE, unroll=Unroll.DONE) as loop:
             first: Index = loop.index
-            if length % SQUARE:
-                first = b.least(first, length - SQUARE)
+            if length % SQUARE_SIDE:
+                first = b.least(first, length - SQUARE_SIDE)
             yield (
                 first,
                 [
-                    [b.pointer(rows, b.add(first, row * length), element) for row in range(k, self.lanes, SQUARE)]
-                    for k in range(SQUARE)
+                    [b.pointer(rows, b.add(first, row * length), element) for row in range(k, self.lanes, SQUARE_SIDE)]
+                    for k in range(SQUARE_SIDE)
                 ],
             )
 

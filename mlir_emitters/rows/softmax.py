@@ -18,23 +18,24 @@ from ..core.elements import flatten
 from ..core.facts import Code
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
-from ..loops.fetch import DISTANCE, LINE, streams
+from ..loops.fetch import DISTANCE_BYTES, streams
 from ..loops.form import Answer, Fits
 from ..loops.helper import call_helper, memory_types
 from ..loops.ranges import Steps, bounds
 from ..loops.row_graph import PASSED, Role, RowGraph, first_of
 from ..loops.view import Subject, View
 from ..reductions.extremum import advance_three, close_three, extremum_of, open_three
-from ..reductions.long_sums import BLOCK, PartialSums, are_float_sums
+from ..reductions.long_sums import BLOCK_ELEMENTS, PartialSums, are_float_sums
 from ..reductions.sum_run import scaled_of
 
-MINIMUM_ROW_ELEMENTS, MAXIMUM_ROW_ELEMENTS = 1 << 9, BLOCK
+MINIMUM_ROW_ELEMENTS, MAXIMUM_ROW_ELEMENTS = 1 << 9, BLOCK_ELEMENTS
 """Elements of a row. Loops over fewer are faster if LLVM knows their length; sums of more are in several blocks."""
 
 UNIT_ELEMENTS = 64
 """Rows whose length is a multiple of this have no loops for a rest."""
 
-LANES = 32  # partial sums of a row
+LANES = 32
+"""Partial sums of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,8 @@ class Softmax:
                 add(whole, rest.index)
         with b.loop(0, whole, lanes, unroll=Unroll.NONE) as line:
             if self.fetches:
-                ahead = line_at(b.add(line.index, DISTANCE // 4))
-                for k in range(0, lanes, LINE // 4):
+                ahead = line_at(b.add(line.index, DISTANCE_BYTES // 4))
+                for k in range(0, lanes, b.processor.line_bytes // 4):
                     b.prefetch(b.pointer(ahead, k, f32))
             with b.loop(0, lanes, unroll=Unroll.VECTORIZED) as lane:
                 add(line.index, lane.index)
@@ -161,7 +162,7 @@ def fits(view: View, subject: Subject) -> Answer:
     if found is None:
         return "it is no softmax of an array in memory"
     source, factor, log = found
-    helper = Softmax(log, factor is not None, bool(streams([source], source)), graph.length % UNIT_ELEMENTS == 0)
+    helper = Softmax(log, factor is not None, bool(streams(facts, [source], source)), graph.length % UNIT_ELEMENTS == 0)
     return Fits(SoftmaxRows(graph, source, factor, helper), graph.takes(view.partition), Code(shares=True))
 
 

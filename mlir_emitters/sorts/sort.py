@@ -22,18 +22,18 @@ from ..loops.form import fewer, more
 from ..loops.ranges import Steps, outer_loops
 from ..movement.indexing import refuse
 from .sort_counting import CountingSort, Digits, digits_for
-from .sort_first import MASK, FirstOfRow, is_selected
+from .sort_first import MASK_KEYS, FirstOfRow, is_selected
 from .sort_keys import Keys, keys_of
 from .sort_lanes import Lane
 from .sort_runs import Few, Runs
 
-RUN = 32
+MAXIMUM_RUN_ELEMENTS = 32
 """Length of the runs that are sorted by insertion; a power of two. A row of one run is sorted in its destination.
 
 Measured: rows of f32 and f64 gain from 16 to 32. Integers and floats that comparisons decode lose: their runs are half.
 """
 
-ALONE = 256
+MINIMUM_DIGIT_ELEMENTS_ALONE = 256
 """Elements of a row that a work item sorts by digits, without vectors; masks of candidates need them."""
 
 
@@ -55,7 +55,8 @@ def uncut(result: Buffer) -> Buffer:
         return result
     (along,) = source.writer.attributes["dimensions"]
     whole = all(result.dims[d] == size for d, size in enumerate(source.dims) if d != along)
-    same = result.shape.minor_to_major == source.shape.minor_to_major
+    orders = [[d for d in b.shape.minor_to_major if source.dims[d] != 1] for b in (result, source)]
+    same = orders[0] == orders[1]  # where dimensions of one element stand decides nothing
     return source if whole and same and node.attributes["slice"][along].stride == 1 else result
 
 
@@ -72,7 +73,7 @@ class RowPlan:
     the numbers of their first elements; lanes: of each operand in scratch memory. keys: of the comparator, and digits:
     if rows are sorted by these.
 
-    wanted: if candidates for so many first elements are; 0: all elements are. holder: the operand whose lanes in
+    wanted: if candidates for this many first elements are; 0: all elements are. holder: the operand whose lanes in
     scratch memory have room for their keys.
     """
 
@@ -88,7 +89,8 @@ class RowPlan:
     @staticmethod
     def of(node: Node, results: Sequence[Buffer]) -> RowPlan:
         """By insertion and merges."""
-        run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
+        gains = node.inputs[0].dtype in (DType.F32, DType.F64)
+        run = MAXIMUM_RUN_ELEMENTS if gains else max(1, MAXIMUM_RUN_ELEMENTS // 2)
         (d,) = node.attributes["dimensions"]
         length = node.inputs[0].dims[d]
         cut = any(r.dims[d] != length for r in results)
@@ -129,8 +131,8 @@ def radix_plan(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer]
     keys, length = keys_of(node.bodies[0]), node.inputs[0].dims[d]
     if keys is None:
         return "the comparator does not compare one key"
-    if facts.by_element and length < ALONE:
-        return fewer(length, "elements of a row", ALONE)
+    if facts.by_element and length < MINIMUM_DIGIT_ELEMENTS_ALONE:
+        return fewer(length, "elements of a row", MINIMUM_DIGIT_ELEMENTS_ALONE)
     digits = digits_for(keys, length)
     if digits is None:
         return f"{length:,} elements of a row, too few for passes over {keys.bits} bits"
@@ -216,22 +218,22 @@ class RowSort(Runs):
     def copy(self, lane: Lane, target: Lane, start: int) -> None:
         """Copy a part of a row to a result."""
         b, dtype, count = self.b, target.buffer.dtype, target.buffer.dims[self.dimension]
-        if not self.plan.wanted or count % MASK or lane.stride != 1 or target.stride != 1 or parts(dtype) != 1:
+        if not self.plan.wanted or count % MASK_KEYS or lane.stride != 1 or target.stride != 1 or parts(dtype) != 1:
             with b.loop(0, count, unroll=Unroll.SHORT) as loop:
                 target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
             return
         raw = raw_type(b.types, dtype)
-        vector = b.vector(MASK, raw)
+        vector = b.vector(MASK_KEYS, raw)
 
         def move(position: Index) -> None:
             source = b.pointer(lane.base, lane.place(b, b.add(position, start)), raw)
             place = b.pointer(target.base, target.place(b, position), raw)
             b.store(b.load(source, vector, dtype.bytes), place, dtype.bytes)
 
-        if count == MASK:
+        if count == MASK_KEYS:
             move(0)
             return
-        with b.loop(0, count, MASK, unroll=Unroll.DONE) as loop:  # it takes LLVM a while to find vectors
+        with b.loop(0, count, MASK_KEYS, unroll=Unroll.DONE) as loop:  # it takes LLVM a while to find vectors
             move(loop.index)
 
     def select(self, home: Sequence[Lane], away: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> None:

@@ -28,27 +28,29 @@ from .sort_counting import digits_for
 from .sort_keys import KEYED_FLOATS, Keys, keys_of
 
 MINIMUM_ROWS = 8
-"""Rows beside each other from which on they are sorted so: of fewer, half of the time is a call's, and there is more
+"""Minimum rows next to each other that are sorted so: of fewer, half of the time is a call's, and there is more
 code to compile than for insertion. Measured, 8 rows of 8 take half of the time, and 2 as long.
 """
 
-VECTOR = 256
+DECIDING_VECTOR_BITS = 256
 """Bits of the vectors for which it is decided whether rows are sorted so."""
 
 MINIMUM_LANES = 4
+"""Rows side by side."""
 
-WINDOW = 4
+
+MAXIMUM_WINDOW = 4
 """Most positions of a window."""
 
 MAXIMUM_POSITIONS = 256
 """Positions of a row at most: the scratch memory of longer ones has less for each."""
 
-REACH = 16
+MAXIMUM_PASS_COST = 16
 """Most that an element may cost for each pass of a sort by digits, the other choice: positions of the row, times the
 vectors of a position and one, by lanes. Measured, both take as long at 16 to 25 (with AVX2 and SSE at 12 to 20).
 """
 
-PASSES = 2
+INTEGER_PASSES = 2
 """Those of integers, which are often small: digits that all keys share take no pass."""
 
 
@@ -84,14 +86,14 @@ def tile_for(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer], 
     sizes = [keys.bits // 8, *(x.dtype.bytes for k, x in enumerate(node.inputs) if k != alone)]
     room = scratch // (sum(sizes) * length)
     # Whatever the processor and the steps: where rows are sorted in another way, NaNs may lie elsewhere.
-    lanes, vectors = _lanes(sizes, VECTOR, room)
+    lanes, vectors = _lanes(sizes, DECIDING_VECTOR_BITS, room)
     dims, order = results[0].dims, [d for d in results[0].shape.minor_to_major if d != dimension]
     rows = max((dims[d] for d in order), default=1)
     if rows < MINIMUM_ROWS:
         return fewer(rows, "rows", MINIMUM_ROWS)
     if lanes < MINIMUM_LANES:
         return f"scratch memory has room for {room} rows side by side, fewer than {MINIMUM_LANES}"
-    work, most = length * (1 + vectors), REACH * lanes * passes_for(keys, length)
+    work, most = length * (1 + vectors), MAXIMUM_PASS_COST * lanes * passes_for(keys, length)
     if work > most:
         return more(work, "vectors, positions counted, for an element", most)
     lanes, vectors = _lanes(sizes, facts.vector_bits, room)
@@ -99,7 +101,7 @@ def tile_for(facts: Facts, scratch: int, node: Node, results: Sequence[Buffer], 
     along = next((d for d in free if dims[d] >= 2 * lanes), max(free, key=lambda d: dims[d]))
     if dims[along] < MINIMUM_ROWS:
         along = -1
-    window = min(WINDOW, (32 if facts.vector_bits >= 512 else 16) // vectors - 2)
+    window = min(MAXIMUM_WINDOW, facts.processor.vector_registers // vectors - 2)
     return Tile(keys, along, lanes, max(1, window), alone)
 
 
@@ -116,7 +118,7 @@ def passes_for(keys: Keys, length: int) -> int:
     size = keys.bits // 8
     if keys.key.dtype in KEYED_FLOATS or digits_for(keys, length) is None:
         return size
-    return min(size, PASSES)
+    return min(size, INTEGER_PASSES)
 
 
 def operand_of(keys: Keys) -> int:
@@ -255,7 +257,7 @@ class Abreast:
             b.store(key, self.place(0, 0, loop.index), self.arrays[0][2])
 
     def make_elements(self) -> None:
-        """Replace the keys, if there is nothing beside them, by the elements that have them."""
+        """Replace the keys, if there is nothing besides them, by the elements that have them."""
         b = self.b
         with b.loop(0, min(self.wanted, self.length) * self.lanes, unroll=Unroll.LEAN) as loop:
             told = self.told(self.read(0, loop.index), self.node.inputs[self.tile.alone].dtype)

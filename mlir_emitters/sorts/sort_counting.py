@@ -13,12 +13,14 @@ from ..loops.elemental import Elemental
 from .sort_keys import Keys
 from .sort_lanes import Lane, Source, read_all
 
-WIDE_ELEMENTS = 1 << 15
-"""Row length from which 32-bit keys have digits of WIDE_BITS: a pass less is worth counts that fill a cache."""
+MINIMUM_WIDE_DIGIT_ELEMENTS = 1 << 15
+"""Row length from which 32-bit keys have digits of WIDE_DIGIT_BITS: a pass less is worth counts that fill a cache."""
 
-WIDE_BITS = 11
+WIDE_DIGIT_BITS = 11
+"""Bits of a digit of long rows of 32-bit keys."""
 
-BITS = 8
+
+DIGIT_BITS = 8
 """Of other digits."""
 
 MAXIMUM_ROW_ELEMENTS = (1 << 31) - 1
@@ -47,7 +49,7 @@ class Digits:
 
 def digits_for(keys: Keys, length: int) -> Digits | None:
     """How rows of this length are sorted by digits; None if they are merged."""
-    bits = WIDE_BITS if keys.bits == 32 and length >= WIDE_ELEMENTS else BITS
+    bits = WIDE_DIGIT_BITS if keys.bits == 32 and length >= MINIMUM_WIDE_DIGIT_ELEMENTS else DIGIT_BITS
     digits = Digits(bits, -(-keys.bits // bits))
     return digits if MINIMUM_PASS_ELEMENTS * digits.passes <= length <= MAXIMUM_ROW_ELEMENTS else None
 

@@ -18,32 +18,34 @@ MINIMUM_SHARE = 12
 """Elements of a row for each of its k first ones, at least; a shorter row is sorted."""
 
 MINIMUM_SHARE_OF_SHORT = 3
-"""The same of a row below ROW elements."""
+"""As above, for a row below MINIMUM_CLASSED_ELEMENTS elements."""
 
-ROW = 384
+MINIMUM_CLASSED_ELEMENTS = 384
 """Elements from which a row has classes. In a shorter one each element is its own, so the bound is the k-th key."""
 
 
-CLASSES = 3
+CLASSES_OF_WANTED = 3
 """Classes for each of the k elements."""
 
-MASK = 32
+MASK_KEYS = 32
 """Keys that are compared with the bound at once, and the least elements of a row."""
 
 
 def is_selected(length: int, wanted: int) -> bool:
     """Whether the first `wanted` elements of rows of this length are selected."""
-    return length >= max(MASK, wanted * (MINIMUM_SHARE if length >= ROW else MINIMUM_SHARE_OF_SHORT))
+    return length >= max(
+        MASK_KEYS, wanted * (MINIMUM_SHARE if length >= MINIMUM_CLASSED_ELEMENTS else MINIMUM_SHARE_OF_SHORT)
+    )
 
 
 def classes(length: int, wanted: int) -> int:
     """How many: a divisor of the length if there is one that is not much larger than needed, or the length. A multiple
-    of MASK unless it is the length.
+    of MASK_KEYS unless it is the length.
     """
-    if length < ROW:
+    if length < MINIMUM_CLASSED_ELEMENTS:
         return length
-    least = -(-max(CLASSES * wanted, 2 * MASK) // MASK) * MASK
-    fits = [n for n in range(least, 2 * least, MASK) if length % n == 0]
+    least = -(-max(CLASSES_OF_WANTED * wanted, 2 * MASK_KEYS) // MASK_KEYS) * MASK_KEYS
+    fits = [n for n in range(least, 2 * least, MASK_KEYS) if length % n == 0]
     return fits[0] if fits else least
 
 
@@ -63,16 +65,16 @@ class FirstOfRow:
         self.find_minima(source)
         bound = self.bound()
         zero = b.constant(0, b.types.i64)
-        whole = self.length // MASK * MASK
-        with b.loop(0, whole, MASK, [zero, zero], Unroll.NONE) as loop:
+        whole = self.length // MASK_KEYS * MASK_KEYS
+        with b.loop(0, whole, MASK_KEYS, [zero, zero], Unroll.NONE) as loop:
             mask = self.mask(loop.index, self.limit(bound, loop.carried[1]))
             loop.next = self.take(source, lanes, loop.index, mask, bound, loop.carried)
         state = loop.values
         if whole < self.length:  # the last mask is of elements before them, too
             limit = self.limit(bound, state[1])
-            mask = self.mask(self.length - MASK, limit)
-            new = b.binary("andi", mask, -1 << (MASK - self.length + whole))
-            state = self.take(source, lanes, self.length - MASK, new, bound, state)
+            mask = self.mask(self.length - MASK_KEYS, limit)
+            new = b.binary("andi", mask, -1 << (MASK_KEYS - self.length + whole))
+            state = self.take(source, lanes, self.length - MASK_KEYS, new, bound, state)
         return state[0]
 
     def find_minima(self, source: Source) -> None:
@@ -82,9 +84,9 @@ class FirstOfRow:
             with b.loop(0, count) as loop:
                 self.store(self.order.unsigned(self.e, source(loop.index)), self.keys, loop.index)
             return
-        vector = b.vector(MASK, self.type)
+        vector = b.vector(MASK_KEYS, self.type)
         most = b.filled(-1, vector)
-        with b.loop(0, count, MASK, unroll=Unroll.DONE) as loop:  # `count` is a multiple of MASK
+        with b.loop(0, count, MASK_KEYS, unroll=Unroll.DONE) as loop:  # `count` is a multiple of MASK_KEYS
             b.store(most, b.pointer(self.minima, loop.index, self.type), self.bytes)
         rest = self.length % count
 
@@ -126,12 +128,12 @@ class FirstOfRow:
         return b.select(full, b.binary("subi", bound, 1), bound)
 
     def mask(self, start: Index, bound: Value) -> Value:
-        """A bit for each of MASK keys: whether it is not above a bound."""
+        """A bit for each of MASK_KEYS keys: whether it is not above a bound."""
         b, t = self.b, self.b.types
-        vector = b.vector(MASK, self.type)
+        vector = b.vector(MASK_KEYS, self.type)
         keys = b.load(b.pointer(self.keys, start, self.type), vector, self.bytes)
         bounds = b.op("vector.broadcast", bound, type=vector)
-        flags = b.op("arith.cmpi", keys, bounds, type=b.vector(MASK, t.i1), attributes=t.compare_integer["ule"])
+        flags = b.op("arith.cmpi", keys, bounds, type=b.vector(MASK_KEYS, t.i1), attributes=t.compare_integer["ule"])
         word = b.op("vector.bitcast", flags, type=b.vector(1, t.i32))
         return b.lane(word, 0)
 

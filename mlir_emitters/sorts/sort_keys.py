@@ -98,7 +98,7 @@ def keys_of(body: Body) -> Keys | None:
 
 
 def _same_of_other(body: Body, left: Buffer, right: Buffer) -> bool:
-    """Whether `left` depends on left elements only, and `right` is the same of right ones."""
+    """Whether `left` depends on left elements only, and `right` is this function of right ones."""
     numbers = {parameter: n for n, parameter in enumerate(body.parameters)}
     left_to_do, done, reads = [(left, right)], set(), False
     while left_to_do:
@@ -118,7 +118,7 @@ def _same_of_other(body: Body, left: Buffer, right: Buffer) -> bool:
 
 
 def _same_op(x: Node, y: Node) -> bool:
-    """Whether two nodes compute the same of their operands."""
+    """Whether two nodes are one function of their operands."""
     if x.opcode is not y.opcode or x.opcode not in SCALAR or x.bodies or y.bodies:
         return False
     if x.output.shape != y.output.shape or len(x.inputs) != len(y.inputs) or _meaning(x) != _meaning(y):

@@ -22,7 +22,7 @@ from .sort_lanes import Lane, Source, read_all
 FLUSHED = (DType.F32, DType.F64)
 """Floats of which x86 has minima and maxima, which flush subnormals."""
 
-MOST = 1 << 40
+MAXIMUM_ROW_ELEMENTS = 1 << 40
 """Elements of a row that a function takes whose length it does not know: more than any has."""
 
 
@@ -169,7 +169,7 @@ class Few:
         half, rows = len(self.node.inputs), zip(given, given[len(operands) :], operands, strict=False)
         lanes = []
         for place, start, x in rows:  # in a form that loops may carry
-            base = b.row(place, start, raw_type(b.types, x.dtype), MOST)
+            base = b.row(place, start, raw_type(b.types, x.dtype), MAXIMUM_ROW_ELEMENTS)
             lanes.append(Lane(base, 0, 1, x))
         runs = Runs(Elemental(b, [], self.rules, Scratch()), self.node, self.run, few=True)
         runs.sort(lanes[:half], lanes[half:], count)

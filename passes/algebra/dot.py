@@ -19,7 +19,7 @@ SMALL_DOT = 1 << 10
 """Maximum number of multiplications for which a dot with a vector becomes multiply and reduce, which can fuse."""
 
 LARGE_ACROSS = 1 << 14
-"""Multiplications from which on a dot that reads one operand across the order of memory is multiply and reduce."""
+"""Minimum multiplications at which a dot that reads one operand across the order of memory is multiply and reduce."""
 
 MOST_ACROSS = 1 << 28
 """Bytes of the products, at most: they are stored."""

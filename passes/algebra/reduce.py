@@ -188,7 +188,7 @@ def reduce_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reduce_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """maximum, minimum, and, or of a broadcast → the same of its operand."""
+    """maximum, minimum, and, or of a broadcast → that of its operand."""
     x, op = i.operands[0], _reduction(i)
     if x.opcode is not Op.BROADCAST or op not in IDEMPOTENT or not x.shape.size:
         return None

@@ -38,6 +38,11 @@ class Rule:
         return self.apply.__name__
 
     @property
+    def switch(self) -> str:
+        """The name by which it is switched off."""
+        return f"algebra/{self.name}"
+
+    @property
     def pattern(self) -> str:
         """The pattern that the rule matches and its replacement: the first line of its docstring."""
         return (self.apply.__doc__ or "").strip().splitlines()[0]

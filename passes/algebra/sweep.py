@@ -118,8 +118,8 @@ class _Sweep:
             result = rule.apply(i, b)
             if result is None or (result not in b.instructions and not same_bytes(result.shape, i.shape)):
                 continue
-            if not spend():
-                return None
+            if not spend(rule.switch):
+                continue
             self.regions += b.computations
             if result not in b.instructions:  # an operand, or a value behind an operand
                 return [], result

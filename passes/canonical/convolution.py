@@ -27,7 +27,7 @@ MANY = 256
 """Minimum number of result positions for which the cost of transposing the kernel first is negligible."""
 
 SEVERAL = 4
-"""Output features of a group from which on an operand is converted before the products."""
+"""Minimum output features of a group for which an operand is converted before the products."""
 
 LARGE = 1 << 14
 """Number of elements from which an operand's transpose is kept if it changes the fastest dimension."""

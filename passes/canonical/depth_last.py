@@ -21,7 +21,7 @@ LEAST_DEPTH = 16
 """Input features, at least: a vector of f32 in 512 bits."""
 
 LEAST_POSITIONS = 256
-"""Positions of the result from which on transposing the kernel takes little time beside the convolution."""
+"""Minimum positions of the result that make transposing the kernel cheap compared with the convolution."""
 
 DTYPES = frozenset({DType.F32, DType.F64, DType.BF16, DType.F16})
 """Those of which both stacks make vectors along the depth."""

@@ -23,7 +23,7 @@ LEAST_USES = 16
 """In how many products an element of an operand or of the result is, at least: a transposition reads and writes it."""
 
 TWICE = 1 << 14
-"""Elements of weights from which on two transpositions take less time than one, of rows as short as the window."""
+"""Minimum elements of weights for which two transpositions take less time than one, of rows as short as the window."""
 
 LEAST_FEATURES = 8
 """Output features, at least: fewer fill no vector."""

@@ -29,7 +29,7 @@ LEAST_DEPTH = 8
 """Input features, at least: shorter runs are not copied by vectors."""
 
 LEAST_POSITIONS = 64
-"""Positions of the result from which on transposing the kernel takes little time beside the convolution."""
+"""Minimum positions of the result that make transposing the kernel cheap compared with the convolution."""
 
 MOST_TAPS = 27
 """Positions of a window, at most: each is an operand of the concatenation."""

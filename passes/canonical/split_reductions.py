@@ -37,10 +37,10 @@ LEAST_PARTS, LEAST_IN_PART = 16, 32
 """The fewest parts, and the fewest elements that make a number of one."""
 
 LEAST_BY_VALUE = 1 << 10
-"""Elements from which on the place of an extremum is found by its value: four microseconds, one by one."""
+"""Minimum elements for which the place of an extremum is found by its value: four microseconds, one by one."""
 
 LEAST_PLACED = 1 << 14
-"""Elements from which on an arg max has a place in each lane of its rows."""
+"""Minimum elements for which an arg max has a place in each lane of its rows."""
 
 MOST_LANES = 32
 """Lanes of a row at most, and elements of each at least: the lanes' places are compared one by one in the end."""
@@ -57,7 +57,7 @@ EVEN = 1 << 8
 """What a length that has no even parts is cut to a multiple of; the rest is reduced by itself."""
 
 SHORT_ROW = 16
-"""Elements of a row from which on dimensions stay apart where elements depend on their places."""
+"""Minimum elements of a row whose dimensions stay apart where elements depend on their places."""
 
 LEAST_LINES = 8
 """Lines of a part, at least."""

@@ -85,7 +85,7 @@ def _folded(i: Instruction) -> Instruction | None:
     if sum(o.shape.size for o in i.operands) > MOST_OPERANDS or _work(i) > MOST_WORK:
         return None
     value = value_of(i)
-    return constant(i, value) if value is not None and spend() else None
+    return constant(i, value) if value is not None and spend("fold-constants/constant") else None
 
 
 def _work(i: Instruction) -> int:
@@ -106,7 +106,7 @@ def _folded_splat(i: Instruction, add, names: Names) -> Instruction | None:
     scalar = array(i.shape.dtype)
     once = i.replace(shape=scalar, operands=tuple(numbers))
     value = value_of(once)
-    if value is None or not spend():
+    if value is None or not spend("fold-constants/splat"):
         return None
     number = add(constant(once.replace(name=names.fresh(f"{i.name}.number")), value))
     return Instruction(Op.BROADCAST, i.name, i.shape, (number,), {"dimensions": ()}, i.location)

@@ -49,7 +49,7 @@ def _simplify(computation: Computation, names: Names) -> Computation:
                 break
             rule = RULES.get(result.opcode)
             better = rule(result) if rule is not None else None
-            if better is None or better is result or not spend():
+            if better is None or better is result or not spend(f"simplify/{result.opcode.value}"):
                 break
             result = better
         return result

@@ -95,13 +95,13 @@ class _Sweep:
     def better(self, old: Instruction, i: Instruction) -> tuple[Sequence[Instruction], Instruction]:
         """(instructions, value) that replace a conditional."""
         number = _known_branch(i)
-        if number is not None and spend():
+        if number is not None and spend("conditionals/known"):
             self.changed = True
             return copy_body(branches(i)[number], (i.operands[1 + number],), self.names)
         if _is_cheap(i):
             b = Builder(self.names, i.name, i.location)
             result = by_select(i, b)
-            if result is not None and spend():
+            if result is not None and spend("conditionals/select"):
                 self.changed = True
                 value = b.finish(result, i)
                 return b.instructions, value
@@ -113,7 +113,7 @@ class _Sweep:
         keep = self.kept(old, outside)
         called = branches(i) if keep is None else [_pruned(c, keep, self.names) for c in branches(i)]
         parts = [_Part.of(o, c) for o, c in zip(i.operands[1:], called, strict=True)]
-        if (keep is None and not any(p.shrinks for p in parts)) or not spend():
+        if (keep is None and not any(p.shrinks for p in parts)) or not spend("conditionals/narrow"):
             return [i], i
         self.changed = True
         made = [p.made(self.names) for p in parts]

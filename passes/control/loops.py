@@ -107,10 +107,10 @@ def _better(
     if condition in effectful or body in effectful:
         return None
     trips = trip_count(i)
-    if trips is not None and _unrolls(trips, body) and spend():
+    if trips is not None and _unrolls(trips, body) and spend("loops/unroll"):
         return _unrolled(i, body, trips, names)
     loop = _Loop.of(i, used)
-    return loop.rebuilt(names, regions) if loop is not None and loop.improves and spend() else None
+    return loop.rebuilt(names, regions) if loop is not None and loop.improves and spend("loops/rebuild") else None
 
 
 # --- straight-line code ----------------------------------------------------------------------------------------------

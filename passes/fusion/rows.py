@@ -37,7 +37,7 @@ FEW = 8
 """Elements of a row, up to which no expensive op is in a row kernel, which takes so few one by one."""
 
 MANY, ABREAST = 64, (4, 31)
-"""Rows from which on, and elements of a row with which, kernels with functions of floats compute many rows at once."""
+"""Minimum rows, and elements of a row, of kernels with functions of floats that compute many rows at once."""
 
 _ABREAST = {DType.BF16, DType.F16, DType.F32, DType.PRED}
 

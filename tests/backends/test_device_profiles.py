@@ -74,7 +74,7 @@ def test_the_report_has_what_is_known_of_each_step_and_the_trace_its_times():
 
 @needs_opencl
 def test_a_kernels_time_is_that_of_its_event():
-    """A launch and a copy in a watched queue, beside the times of the queue's own markers."""
+    """A launch and a copy in a watched queue, next to the times of the queue's own markers."""
     executor = platform("opencl").executor(0)
     stream, first, second = executor.create_stream(), executor.allocate(1 << 20), executor.allocate(1 << 20)
     before = stream.marker()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ...benchmarks import applications
+from ...benchmarks.sweep import applications
 from ..support.check import check
 from ..support.sweeps import check_command
 
@@ -33,4 +33,4 @@ def test_values(name):
 
 
 def test_the_command_takes_its_own_programs(monkeypatch, capsys):
-    check_command(applications, "blur", monkeypatch, capsys)
+    check_command("applications", "blur", monkeypatch, capsys)

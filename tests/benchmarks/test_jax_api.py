@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from ...benchmarks import jax_api
+from ...benchmarks.sweep import jax_api
 from ..support.check import check
 from ..support.sweeps import check_command
 
@@ -30,4 +30,4 @@ def test_values(name):
 
 
 def test_the_command_takes_its_own_programs(monkeypatch, capsys):
-    check_command(jax_api, "interp", monkeypatch, capsys)
+    check_command("api", "interp", monkeypatch, capsys)

@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from ...benchmarks import jax_forms
+from ...benchmarks.sweep import jax_forms
 from ..support.check import check, parsed
 from ..support.inputs import make_inputs
 from ..support.sweeps import check_command
@@ -33,4 +33,4 @@ def test_each_program_is_of_its_element_type():
 
 
 def test_the_command_takes_its_own_programs(monkeypatch, capsys):
-    check_command(jax_forms, "game of life", monkeypatch, capsys)
+    check_command("forms", "game of life", monkeypatch, capsys)

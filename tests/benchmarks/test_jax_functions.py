@@ -2,8 +2,9 @@
 
 import pytest
 
-from ...benchmarks import jax_functions, op_shapes
+from ...benchmarks.sweep import jax_functions
 from ..support.check import check
+from ..support.sweeps import check_command
 
 SIDE = 144
 
@@ -15,8 +16,4 @@ def test_values(name):
 
 
 def test_the_command_takes_its_own_programs(monkeypatch, capsys):
-    monkeypatch.setattr(op_shapes, "measure", lambda *rest: {"xla": 100.0, "legacy": 90.0, "mlir": 210.0})
-    monkeypatch.setattr(op_shapes, "installed", lambda: True)
-    monkeypatch.setitem(jax_functions.PROGRAMS, "x + xT 1024", lambda: "")
-    assert jax_functions.main(["--only", "^x . xT 1024$", "--threads", "1"]) == 1
-    assert "1 programs, 1 above 2 times XLA's time" in capsys.readouterr().out
+    check_command("functions", "x + xT 1024", monkeypatch, capsys)

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from ...benchmarks import long_numerics
-from ...benchmarks.long_cases import Case, LongProgram
-from ...benchmarks.long_numerics import Line, error_of, limit_of, main, measure, row
-from ...benchmarks.long_programs import PROGRAMS
+from ...benchmarks.long import numerics as long_numerics
+from ...benchmarks.long.cases import Case, LongProgram
+from ...benchmarks.long.numerics import Line, error_of, limit_of, main, measure, row
+from ...benchmarks.long.programs import PROGRAMS
 
 TOLERANCE = {"bf16": 0.3, "f16": 0.1}
 """Short sums of narrow floats are rounded in each step."""

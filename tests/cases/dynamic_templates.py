@@ -212,7 +212,7 @@ CASES = {
         "(f32[n3,3], "
         "s32[n3,3]) reduce-window(x, i, o, k), window={size=3x1 stride=2x1 pad=1_1x0_0}, to_apply=argmax"
     ),
-    "reduce-window, beside": Case(
+    "reduce-window beside": Case(
         f"x:f32[n5,3] | {BIT}f32[n5,2] reduce-window(x, z), window={{size=1x2}}, to_apply=odd"
     ),
     "select-and-scatter": Case(
@@ -223,7 +223,7 @@ CASES = {
         "x:f32[n6] s:f32[n6] | o = f32[] constant(1); f32[n6] select-and-scatter(x, s, o), window={size=3 pad=1_1}, "
         "select=ge, scatter=odd"
     ),
-    "select-and-scatter, beside": Case(
+    "select-and-scatter beside": Case(
         f"x:f32[n5,4] s:f32[n5,2] | {BIT}f32[n5,4] select-and-scatter(x, s, z), window={{size=1x2 stride=1x2}}, "
         "select=ge, scatter=add"
     ),
@@ -237,7 +237,7 @@ CASES = {
         "x:f32[3,n5] c:f32[3] | (f32[3,n5], f32[3]) scan(x, c), dimensions={1}, num_carries=1, is_reverse=true, "
         "to_apply=row"
     ),
-    "scan, beside": Case(
+    "scan beside": Case(
         "x:f32[n5,3] c:f32[n5] | (f32[n5,3], f32[n5]) scan(x, c), dimensions={1}, num_carries=1, to_apply=column"
     ),
     # convolutions

@@ -26,8 +26,8 @@ def test_a_folder_has_a_row_for_each_distinct_kernel(folder, capsys):
     assert main(["exact", str(folder)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "equal a.hlo r_kernel 3 draws modulo 4261412863" in out
-    assert "not run below/c.hlo r_kernel it is the same library code on both stacks" in out
-    assert "1 equal, 1 not run, in" in out
+    assert "equal below/c.hlo r_kernel 3 draws modulo 4261412863: a library's call is one function" in out
+    assert "2 equal, in" in out
 
 
 def test_a_fault_ends_with_status_1_and_names_the_stack(folder, capsys):
@@ -62,10 +62,38 @@ def test_a_whole_program(folder, capsys):
     assert main(["exact", str(folder / "a.hlo"), "--program"]) == 0
     assert "equal a.hlo (program) 3 draws" in " ".join(capsys.readouterr().out.split())
     assert main(["exact", str(folder), "--program", "--brief"]) == 0
-    assert "2 equal, 1 not run" in capsys.readouterr().out
+    assert "3 equal, in" in capsys.readouterr().out
     assert main(["exact", str(folder / "a.hlo"), "--program", "--kernel", "r_kernel"]) == 2
 
 
 def test_a_folder_without_modules_is_refused(tmp_path, capsys):
     assert main(["exact", str(tmp_path)]) == 2
     assert "no module" in capsys.readouterr().err
+
+
+def test_diff_without_bounds(folder, capsys):
+    assert main(["diff", str(folder / "a.hlo"), "--exact"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out == "verdict: legacy, mlir and the HLO are equal over a field: 2 kernels and programs on 3 draws"
+    with planted(FAULTS["legacy-subtract-swapped"]):
+        assert main(["diff", str(folder / "a.hlo"), str(folder / "below" / "c.hlo"), "--exact", "--json"]) == 1
+    first, second = json.loads(capsys.readouterr().out)["programs"]
+    assert (first["status"], second["status"]) == (1, 0)
+    assert first["verdict"] == "over a field, r_kernel differs: suspect legacy" and second["agrees"]
+    assert first["exact"][0]["blamed"] == ["legacy"] and first["exact"][0]["forms"]
+
+
+@pytest.mark.parametrize("other", [["--stacks", "legacy,mlir"], ["--platforms", "host,c"], ["--atol", "1"]])
+def test_options_that_exact_has_no_use_for(folder, other, capsys):
+    assert main(["diff", str(folder / "a.hlo"), "--exact", *other]) == 2
+    assert "--exact exclude each other" in capsys.readouterr().err
+
+
+def test_bisect_over_fields(folder, capsys):
+    assert main(["bisect", str(folder / "a.hlo"), "--exact"]) == 1
+    assert "equal over a field: r_kernel, (program)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_reduce_over_fields(folder, capsys):
+    assert main(["reduce", str(folder / "a.hlo"), "--exact", "-o", str(folder / "r")]) == 1
+    assert "nothing to reduce, all stacks agree: equal over a field" in " ".join(capsys.readouterr().out.split())

@@ -15,11 +15,13 @@ from ...differential.campaign import campaign
 from ...differential.campaign.coverage import by_family, reached
 from ...differential.campaign.state import STATE_FILE, State, read_state
 from ...differential.campaign.task import Orders, draw_task
+from ...differential.child import Child
 from ...differential.finding import read_finding
 from ...differential.generate.program import Limits
 from ...differential.generate.source import Seeded
 from ...hlo.opcodes import Op
 from ...migration.forms import form_tables
+from ...tools.changed_ops import Wanted
 from ..support.planted_tanh import plant
 
 SMALL = ["--profile", "ci", "--jobs", "1", "--ops", "tanh", "--dtypes", "f32", "--stacks", "evaluator,legacy"]
@@ -37,7 +39,7 @@ def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsy
     status = main(["fuzz", *SMALL, "--seconds", "300", "--first", "-o", str(tmp_path / "f"), "--json"])
     found = json.loads(capsys.readouterr().out)
     assert status == 1 and found["status"] == 1
-    assert found.keys() - DOCUMENT == SCALARS | LISTS | {"options", "reached"}
+    assert found.keys() - DOCUMENT == SCALARS | LISTS | {"options", "reached", "focus", "examples"}
     one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob", "culprit"}
     assert found["findings"][0].keys() == one
     assert [f["units"] for f in found["findings"]] == [["tanh f32"]]
@@ -138,11 +140,42 @@ def test_a_blob_runs_again(capsys):
         (["--resume", "-o", "/nowhere/at/all"], "leave out --resume"),
         (["-o", "/proc/no"], "give a writable folder"),
         (["--corpus", "/nowhere/at/all"], "no module to edit"),
+        (["--since", "HEAD", "--focus", "tanh"], "give one of them"),
+        (["--since", "HEAD", "--resume"], "for a new campaign"),
     ],
 )
 def test_bad_usage(arguments, says, capsys):
     assert main(["fuzz", *arguments]) == 2
     assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_is_found_is_kept_and_tried_first(tmp_path, monkeypatch, capsys):
+    planted, usual = partial(campaign.Campaign, begin=partial(plant, "wrong")), campaign.Campaign
+    examples = ["--found", str(tmp_path / "found")]
+    monkeypatch.setattr(campaign, "Campaign", planted)
+    assert main(["fuzz", *SMALL, *examples, "--seconds", "300", "--first", "-o", str(tmp_path / "a")]) == 1
+    assert "kept as an example" in capsys.readouterr().out and len(list((tmp_path / "found").iterdir())) == 1
+    monkeypatch.setattr(campaign, "Campaign", usual)
+    assert main(["fuzz", *SMALL, *examples, "--seconds", "1", "-o", str(tmp_path / "b")]) == 0
+    assert "1 examples of earlier runs" in capsys.readouterr().out
+    monkeypatch.setattr("testbed.differential.found.Child", lambda begin: Child(partial(plant, "wrong")))
+    assert main(["fuzz", *SMALL, *examples, "--seconds", "1", "-o", str(tmp_path / "c"), "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["examples"]["failing"]) == 1
+
+
+def test_the_focus_is_on_what_changed(tmp_path, monkeypatch, capsys):
+    changed = Wanted({"dot", "constant"}, {("legacy", "dot/tiled")}, ["legacy/products/dot_micro.py: …"])
+    monkeypatch.setattr("testbed.tools.changed_ops.wanted_since", lambda revision: changed)
+    assert main(["fuzz", "--since", "HEAD", *SMALL[:4], "--seconds", "3", "-o", str(tmp_path / "f")]) in (0, 3)
+    shown = capsys.readouterr().out
+    assert "seed 0\nlegacy/products/dot_micro.py" in shown and "focus: dot\n" in shown
+    assert "not drawn by itself: constant" in shown and "forms that changed: kernels had" in shown
+    assert json.loads((tmp_path / "f" / STATE_FILE).read_text())["options"]["focus"] == "dot"
+    changed = Wanted(everything=True, why=["everything: passes/dot.py"])
+    monkeypatch.setattr("testbed.tools.changed_ops.wanted_since", lambda revision: changed)
+    assert main(["fuzz", "--since", "HEAD", *SMALL, "--seconds", "1", "-o", str(tmp_path / "g")]) == 0
+    assert "everything: passes/dot.py" in capsys.readouterr().out
+    assert json.loads((tmp_path / "g" / STATE_FILE).read_text())["options"]["focus"] is None
 
 
 def test_ctrl_c_leaves_a_state_that_goes_on(tmp_path):

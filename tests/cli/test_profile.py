@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -315,6 +316,27 @@ def test_the_roofline_of_a_program(kind, begin, fused, tmp_path, limits, monkeyp
     file = tmp_path / f"r.{kind}"
     assert main(["profile", fused, *FAST, "--roofline", str(file)]) == 0
     assert file.read_bytes().startswith(begin) and f"drawn to {file}" in capsys.readouterr().err
+
+
+def test_numbers_of_kernels_do_not_lie_on_each_other(limits):
+    Text = pytest.importorskip("matplotlib.text").Text
+    one = report()
+    steps = [replace(s, name=f"{s.name}.{n}") for n in range(6) for s in one.steps]
+    figure = roofline_plot.figure_of(replace(one, steps=tuple(steps)), limits, theme_of("light"))
+    figure.canvas.draw()
+    for axes in figure.axes:
+        numbers = [t for t in axes.texts if t.get_text().isdigit()]
+        boxes = [Text.get_window_extent(t, figure.canvas.get_renderer()) for t in numbers]  # without its line
+        assert not [1 for n, a in enumerate(boxes) for b in boxes[:n] if a.overlaps(b)]
+    assert sum(len([t for t in axes.texts if t.get_text().isdigit()]) for axes in figure.axes) == 12
+
+
+def test_limits_that_nearly_meet_share_their_words(limits):
+    near = replace(limits, flops={"f32": 1.00e11, "f64": 1.05e11, "bf16": 4e11})
+    assert [words for _, words in roofline_plot._peaks(near)] == [
+        "f32, 100 GFLOP/s; f64, 105 GFLOP/s",
+        "bf16, 400 GFLOP/s",
+    ]
 
 
 def test_the_roofline_of_nothing(limits):

@@ -9,13 +9,14 @@ from ...backends.base import CompileOptions
 from ...codegen import library
 from ...codegen.options import EmitOptions
 from ...evaluator.evaluator import evaluate
+from ...ffi.calls import CallError
 from ...formats.text.parser import parse_module
-from ...hlo.errors import UnsupportedError
+from ...hlo.errors import TestbedError, UnsupportedError
 from ...hlo.library.calls import lapack_call, work_bytes
 from ...hlo.library.lapack import COMPLEX, LETTERS, REAL
 from ...hlo.opcodes import Op
 from ...lhlo import from_kernels, parse_text, to_kernels
-from ...migration import compile_module
+from ...migration import Flags, compile_module
 from ...passes.cleanup.cse import share_equal
 from ...planning.planner import plan
 from ..support.check import check, run_stack
@@ -299,7 +300,7 @@ def test_what_routines_only_read_is_not_turned():
 @pytest.mark.parametrize("dims", [(16, 16), (17, 50), (33, 16), (3, 40), (40, 1), (2, 35, 19)])
 @pytest.mark.parametrize("dtype", ["f32", "c128"])
 def test_a_matrix_is_turned_in_squares(dims, dtype):
-    """Whole squares and rests of them, along either dimension."""
+    """Whole squares and remainders, along either dimension."""
     order = ",".join(map(str, reversed(range(len(dims)))))
     size, depth = ",".join(map(str, dims)), ",".join(map(str, (*dims[:-2], min(dims[-2:]))))
     turned = ",".join(map(str, (len(dims) - 2, len(dims) - 1, *reversed(range(len(dims) - 2)))))
@@ -418,15 +419,34 @@ def test_a_call_that_would_leave_its_arrays_is_refused(name, old, new, reason):
     text = call(full_name(name, "f32"), "f32", operands, results, config)
     assert old in text
     module = parse_module(text.replace(old, new))
-    for run in (compile_module, lambda m: evaluate(m, [np.zeros(o[1], np.float32) for o in operands])):
-        with pytest.raises(UnsupportedError) as error:
-            run(module)
+    inputs = [np.zeros(p.shape.dims, p.shape.dtype.numpy) for p in module.entry.parameters]
+    executable = compile_module(module)  # as XLA, which looks at a call when it runs
+    for run in (executable.execute, lambda given: evaluate(module, given)):
+        with pytest.raises(TestbedError) as error:
+            run(inputs)
         assert reason in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "target", ["lapack_sgees_ffi", "lapack_sfoo_ffi", "lapack_hpotrf_ffi", "xla_ffi_python_cpu_callback"]
-)
+def test_a_call_that_is_not_reached_refuses_nothing():
+    text = """HloModule m
+never { p = f32[] parameter(0)
+  s = () custom-call(), custom_call_target="lapack_sgetrf_ffi", custom_call_has_side_effect=true
+  ROOT n = f32[] negate(p) }
+always { ROOT p = f32[] parameter(0) }
+ENTRY e { c = pred[] parameter(0)
+  x = f32[] parameter(1)
+  ROOT r = f32[] conditional(c, x, x), true_computation=never, false_computation=always }
+"""
+    module = parse_module(text)
+    for flags in ("legacy", "mlir"):
+        executable = compile_module(module, Flags.parse(flags))
+        assert executable.execute([np.bool_(False), np.float32(3)])[0] == 3
+        with pytest.raises(CallError, match="INVALID_ARGUMENT: getrf takes 1 operands and gives 3 results"):
+            executable.execute([np.bool_(True), np.float32(3)])
+        assert executable.execute([np.bool_(False), np.float32(4)])[0] == 4
+
+
+@pytest.mark.parametrize("target", ["lapack_sfoo_ffi", "lapack_hpotrf_ffi", "xla_ffi_python_cpu_callback"])
 def test_a_target_without_a_routine_is_named(target):
     operands, results, _ = CALLS["gees"]("f32", 3)
     text = call("gees", "f32", operands, results, f"{char('mode', 'V')}, {char('sort', 'S')}")

@@ -1,4 +1,4 @@
-"""What kernels tell LLVM beside the code: on both stacks, each kind by itself, and nothing where it is off."""
+"""What kernels tell LLVM besides the code: on both stacks, each kind by itself, and nothing where it is off."""
 
 import re
 from dataclasses import replace

@@ -62,8 +62,8 @@ def test_sums_of_each_form_are_right_and_calls(form, count, dtype):
 @pytest.mark.parametrize("stack", STACK_NAMES)
 def test_other_sums_stay_in_their_kernels(stack):
     """Of few elements, of elements that are computed, and in strict programs, where nothing is reordered."""
-    short, dear = summed("x", 48), summed("x", 1000).replace("copy(x)", "tanh(x)")
-    assert not any(emitted(text, stack).helpers for text in (short, dear))
+    short, expensive = summed("x", 48), summed("x", 1000).replace("copy(x)", "tanh(x)")
+    assert not any(emitted(text, stack).helpers for text in (short, expensive))
     assert not emitted(summed("x", 1000), stack, EmitOptions.host(strict=True)).helpers
 
 

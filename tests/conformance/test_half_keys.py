@@ -1,4 +1,4 @@
-"""Maxima and minima of f16, of columns and of windows, beside NaN, both zeros, infinities and subnormals."""
+"""Maxima and minima of f16, of columns and of windows, next to NaN, both zeros, infinities and subnormals."""
 
 import re
 

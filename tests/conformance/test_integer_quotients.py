@@ -1,4 +1,4 @@
-"""Quotients and rests of integers: both stacks make them of floats and of products of halves. Beside every multiple."""
+"""Quotients and remainders of integers next to each multiple: both stacks make them of floats and of half products."""
 
 import re
 
@@ -30,7 +30,7 @@ def operands(dtype: str) -> list[np.ndarray]:
     k = random.integers(info.min, info.max, SIZE, dtype=info.dtype, endpoint=True)
     x = k - k % np.where(y == 0, 1, y) + random.integers(-1, 2, SIZE).astype(info.dtype)
     x[:300], x[300:600] = info.min, info.max
-    if info.bits == 64:  # rests of an estimate are longest for the largest numbers, and odd about such divisors
+    if info.bits == 64:  # remainders of an estimate are longest for the largest numbers, and odd about such divisors
         near = np.array([1, 3, 1 << 15, 1 << 48, 1 << 53, info.max], info.dtype)[np.arange(1200) % 6]
         y[600:1800] = near - (np.arange(1200) // 6).astype(info.dtype) + (near != info.max) * info.dtype.type(100)
         x[600:1800] = info.max - random.integers(0, 1 << 12, 1200).astype(info.dtype)
@@ -49,7 +49,7 @@ def test_values(opcode, dtype, cpu):
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize("dtype", TYPES[:6])
 def test_they_are_vectors(dtype, stack):
-    """By elements, the rests of 2¹⁸ u32 took 0.7 ms instead of 0.04."""
+    """By elements, the remainders of 2¹⁸ u32 took 0.7 ms instead of 0.04."""
     options = EmitOptions(Target.level("x86-64-v3"))
     text = optimize(emitter(stack).emit(plan(parsed(text_of("remainder", dtype))).kernels, options).llvm_ir, options)
     assert re.search(r"fdiv (?:contract )?<\d+ x (?:float|double)>", text) and not re.search(

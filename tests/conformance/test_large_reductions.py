@@ -88,7 +88,7 @@ def test_values_are_right(rows: int, columns: int, over: tuple[int, ...], op: st
     if dtype.kind == "i":
         x = rng.integers(-100, 100, (rows, columns)).astype(dtype)
     elif op == "multiply":
-        x = rng.choice([1, -1], (rows, columns)).astype(dtype)  # the errors of so many products would hide any other
+        x = rng.choice([1, -1], (rows, columns)).astype(dtype)  # the errors of that many products would hide any other
     else:
         x = rng.normal(size=(rows, columns)).astype(dtype)
         if over == ROWS:

@@ -3,12 +3,10 @@
 import pytest
 
 from ...codegen.options import EmitOptions, Target
-from ...legacy.movement import moved_rows
 from ...migration.choose import emitter
-from ...mlir_emitters.loops import moved_rows as moved
 from ...planning.planner import plan
 from ..support.check import check, parsed
-from ..support.processors import code_for
+from ..support.processors import code_for, small_caches
 
 
 def text_of(name: str, dtype: str, rows: int, columns: int, padding: str, cut: str, result: str) -> str:
@@ -28,13 +26,6 @@ ENTRY e {{
 """
 
 
-@pytest.fixture
-def small(monkeypatch):
-    for room, names in ((moved_rows, ("LARGEST_KEPT", "MANY")), (moved, ("LEAST_RESULT", "LEAST_SOURCE"))):
-        for name in names:
-            monkeypatch.setattr(room, name, 1)
-
-
 CASES = {
     "rows one place back": ("1_1x1_1", "[2:82], [2:2050]", "80,2048"),
     "rows one place further": ("1_1x1_1", "[1:81], [0:2048]", "80,2048"),
@@ -46,12 +37,12 @@ CASES = {
 @pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8", "pred", "c64"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_values(small, case, dtype, level):
+def test_values(case, dtype, level):
     padding, cut, result = case
     name = f"{dtype}_{level.replace('-', '_')}_{padding}"
     zero = "false" if dtype == "pred" else "(0, 0)" if dtype == "c64" else "0"
     text = text_of(name, dtype, 40, 2048, padding, cut, result).replace("constant(0)", f"constant({zero})")
-    with code_for(level):
+    with code_for(level), small_caches():
         check(text, None, ("evaluator", "legacy", "mlir"))
 
 
@@ -62,3 +53,11 @@ def test_large_arrays_go_past_the_caches(stack, rows, streams):
     text = text_of("m", "f32", rows, 2048, "1_1x1_1", f"[2:{2 * rows + 2}], [2:2050]", f"{2 * rows},2048")
     code = emitter(stack).emit(plan(parsed(text)).kernels, EmitOptions(Target.level("x86-64-v3"))).llvm_ir
     assert ("!nontemporal" in code) is streams
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_it_is_the_last_cache_that_they_go_past(stack):
+    text = text_of("m", "f32", 40, 2048, "1_1x1_1", "[2:82], [2:2050]", "80,2048")
+    with small_caches():
+        code = emitter(stack).emit(plan(parsed(text)).kernels, EmitOptions(Target.level("x86-64-v3"))).llvm_ir
+    assert "!nontemporal" in code

@@ -1,4 +1,4 @@
-"""Rows of 9 to 15 narrow elements in front of dimensions of size 1: what is beside the result stays as it is."""
+"""Rows of 9 to 15 narrow elements in front of dimensions of size 1: what is next to the result stays as it is."""
 
 import pytest
 

@@ -53,3 +53,30 @@ def test_a_slice_of_a_sort(form, part, payloads):
     slices = [i for i in parse_module(text).entry.instructions if i.opcode is Op.SLICE]
     assert all((part_of_sort(i) is not None) == in_kernel for i in slices)
     agree(text, [keys(dtype, dims, 1), *(keys(DType(p), dims, 2) for p in payloads)])
+
+
+DIMENSIONS_OF_ONE = """HloModule m
+
+first {
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  c = bf16[] parameter(2)
+  d = bf16[] parameter(3)
+  ROOT r = pred[] compare(b, a), direction=GT
+}
+
+ENTRY e {
+  i = bf16[1,11,1,1] iota(), iota_dimension=0
+  k = bf16[1,11,1,1]{2,1,3,0} copy(i)
+  s = (bf16[1,11,1,1]{2,1,3,0}, bf16[1,11,1,1]{2,1,3,0}) sort(k, k), dimensions={1}, to_apply=first, is_stable=true
+  s0 = bf16[1,11,1,1]{2,1,3,0} get-tuple-element(s), index=0
+  s1 = bf16[1,11,1,1]{2,1,3,0} get-tuple-element(s), index=1
+  x = bf16[1,5,1,1]{2,1,3,0} slice(s0), slice={[0:1], [6:11], [0:1], [0:1]}
+  y = bf16[1,1,1,1]{2,1,3,0} slice(s1), slice={[0:1], [6:7], [0:1:2], [0:1]}
+  ROOT t = (bf16[1,5,1,1]{2,1,3,0}, bf16[1,1,1,1]{2,1,3,0}) tuple(x, y)
+}
+"""
+
+
+def test_the_place_of_dimensions_of_one_element_decides_nothing():
+    agree(DIMENSIONS_OF_ONE, [])

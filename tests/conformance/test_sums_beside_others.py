@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ...benchmarks.long_numerics import measure
-from ...benchmarks.long_pairs import PROGRAMS
+from ...benchmarks.long.numerics import measure
+from ...benchmarks.long.pairs import PROGRAMS
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ..support.check import check

@@ -46,7 +46,7 @@ def extremes(dtype: str, dims: tuple[int, ...], generator: np.random.Generator) 
 @pytest.mark.parametrize("cpu", HERE, indirect=True)
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 def test_products_are_exact(stack, cpu):
-    """Rests of rows, columns, words and blocks of the depth; sums that wrap; factors with and without a sign."""
+    """Remainders of rows, columns, words and blocks of the depth; sums that wrap; factors with and without a sign."""
     generator = np.random.default_rng(0)
     for left, right, m, k, n, layout in [
         ("s8", "s8", 65, 517, 70, "nn"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ...differential.bounds import bounds_of, op_ulp
+from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
@@ -124,6 +125,25 @@ def test_only_arithmetic_may_flush_a_subnormal(op: str, may: bool, monkeypatch: 
     else:
         with pytest.raises(AssertionError, match="the same bits"):
             door.check(one(op), x, stacks=STACKS, memory=False)
+
+
+@pytest.mark.parametrize(
+    ("condition", "flush"),
+    [
+        ("compare(p, q), direction=GT", True),
+        ("or(n, m)\n  n = pred[4] compare(p, q), direction=GT\n  m = pred[4] compare(p, p), direction=NE", True),
+        ("compare(q, q), direction=NE", False),
+    ],
+)
+def test_a_select_of_what_its_condition_compares_may_flush(condition: str, flush: bool):
+    """LLVM makes maxss of it, whose result is 0 for a subnormal."""
+    first, *others = condition.split("\n")
+    lines = [*others, f"  c = pred[4] {first}"]
+    parameters = "  p = f32[4] parameter(0)\n  q = f32[4] parameter(1)\n  z = f32[4] negate(p)"
+    root = "  ROOT r = f32[4] select(c, p, z)"
+    text = "HloModule m\nENTRY e {\n" + "\n".join([parameters, *lines, root]) + "\n}\n"
+    (bound,) = bounds_of(parse_module(text))
+    assert bound.flush == flush
 
 
 REGION = "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"

@@ -452,7 +452,7 @@ def test_a_complex_power_has_any_direction_where_its_angle_is_large(exponent, fr
 
 
 def test_a_long_chain_of_narrow_sums_may_stand_still():
-    """Beside a maximum, a sum of bf16 rounds at each step on one stack, and is made of partial sums on the other."""
+    """Next to a maximum, a sum of bf16 rounds at each step on one stack, and is made of partial sums on the other."""
     text = """HloModule m
 both {
   s = bf16[] parameter(0)

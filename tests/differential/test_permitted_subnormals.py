@@ -1,4 +1,4 @@
-"""Where arithmetic may take subnormals for themselves or for 0, both results are granted, and no other beside them."""
+"""Where arithmetic may take subnormals for themselves or for 0, both results are granted, and no other besides them."""
 
 from __future__ import annotations
 

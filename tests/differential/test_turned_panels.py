@@ -21,7 +21,7 @@ NUMPY = {
 }
 SIZES = [
     (20, 64, 64),  # whole squares
-    (17, 261, 200),  # rests of rows, columns and the depth
+    (17, 261, 200),  # remainders of rows, columns and the depth
     (33, 1031, 70),  # more than a block of the depth
     (8, 7, 128),  # a depth below a vector
 ]

@@ -131,7 +131,7 @@ def chain(count):
 @pytest.mark.parametrize("nested", [True, False])
 @pytest.mark.parametrize("limit", [2, 20, 250])
 def test_a_large_computation_is_folded_into_runs_that_count(limit, nested):
-    found = build_graph(chain(2000), limit=limit, nested=nested)
+    found = build_graph(chain(2000), limit=limit, nested=nested, fold="runs")
     nodes = found.nodes()
     counts = [int(re.fullmatch(r"(\d+) instructions folded", n.lines[0])[1]) for n in nodes]
     assert sum(counts) == found.folded == 2002 and 2 <= len(nodes) <= max(limit, 2)
@@ -142,7 +142,7 @@ def test_a_large_computation_is_folded_into_runs_that_count(limit, nested):
 
 
 def test_edges_between_runs_go_from_earlier_ones_to_later_ones():
-    found = build_graph(chain(300), limit=60)
+    found = build_graph(chain(300), limit=60, fold="runs")
     order = {node: n for n, node in enumerate(found.nodes())}
     pairs = [(order[e.source], order[e.target]) for e in found.edges]
     assert pairs and all(a < b for a, b in pairs) and len(set(pairs)) == len(pairs)

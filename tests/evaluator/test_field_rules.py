@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ...evaluator.elements import Elements
 from ...evaluator.evaluator import evaluate
-from ...evaluator.field import Elements, field_rules
+from ...evaluator.field import field_rules
 from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 
@@ -133,6 +134,7 @@ def test_functions_are_functions_and_differ() -> None:
 
 
 def test_what_has_no_meaning_is_refused() -> None:
-    text = "ENTRY e { p = c64[8] parameter(0)\n ROOT r = c64[8] fft(p), fft_type=FFT, fft_length={8} }"
-    with pytest.raises(UnsupportedError, match="fft"):
-        run(text, WIDE, np.zeros(8, np.complex64))
+    text = "ENTRY e { p = f32[] parameter(0)\n q = f32[] parameter(1)\n"
+    text += " ROOT r = f32[8] rng(p, q), distribution=rng_uniform }"
+    with pytest.raises(UnsupportedError, match="rng"):
+        run(text, WIDE, *np.zeros((2,), np.float32))

@@ -17,7 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Every path below is a file, or a folder with all that is in it (a `/` at its end).
 DOOR = "evaluator/evaluator.py"
-INSIDE = ("evaluator/field.py", "evaluator/lockstep.py", "evaluator/rules.py", "evaluator/reference/")
+INSIDE = (
+    *("evaluator/elements.py", "evaluator/field.py", "evaluator/field_library.py", "evaluator/field_orders.py"),
+    *("evaluator/lockstep.py", "evaluator/rules.py", "evaluator/reference/"),
+)
 
 MAY_RUN_IT = {
     "backends/interpreter/": "the evaluator as a back end",
@@ -32,7 +35,6 @@ MAY_RUN_IT = {
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
     "differential/sums.py": "sums of the terms of other operands, by the function of the widened instruction",
     "differential/exact/check.py": "kernels over a finite field: both stacks against the oracle",
-    "differential/exact/program.py": "programs over a finite field",
     "differential/choices.py": "the choices themselves: they keep subnormals around an op of the oracle",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",
     "differential/precision.py": "who is far off: the oracle in double precision",
@@ -47,7 +49,8 @@ MAY_LOOK_INSIDE = {
     "cli/board/coverage.py": "shows which opcodes have a reference",
     "differential/exact/check.py": "gives the oracle its rules over a finite field",
     "differential/exact/draw.py": "draws elements of the field",
-    "differential/exact/program.py": MAY_RUN_IT["differential/exact/program.py"],
+    "differential/exact/library.py": "a library's call over the field, in place of code that both stacks share",
+    "differential/exact/program.py": "gives a library's calls their elements",
     "tools/mutations/evaluator.py": MAY_RUN_IT["tools/mutations/evaluator.py"],
 }
 LANGUAGE = (

@@ -10,7 +10,8 @@ import pytest
 
 from ... import ffi
 from ...ffi import abi
-from ...hlo.dtypes import NUMPY
+from ...ffi.packing import pack, packed_bytes
+from ...hlo.dtypes import NUMPY, DType
 from ..support.ffi_runtime import RUNTIME, Frame, call
 
 
@@ -21,6 +22,9 @@ def test_every_dtype_in_every_shape(dtype, shape):
     numpy = NUMPY[dtype]
     given = np.array(np.arange(1, 1 + np.prod(shape, dtype=int)).reshape(shape) % 2, numpy)
     out = np.zeros(shape, numpy)
+    packed = dtype.bits < 8 and dtype is not DType.PRED
+    if packed:  # as runtimes have it; the bytes behind stay as they are
+        given.reshape(-1).view(np.uint8)[: packed_bytes(given.size, dtype)] = pack(given, dtype)
     seen = []
 
     def copy(x, y):
@@ -29,7 +33,8 @@ def test_every_dtype_in_every_shape(dtype, shape):
 
     kind = ffi.Buffer[dtype, len(shape)]
     assert call(ffi.bind().arg(kind).ret(kind).to(copy), [given], [out]) is None
-    assert out.tobytes() == given.tobytes()
+    size = packed_bytes(out.size, dtype) if packed else out.nbytes
+    assert out.tobytes()[:size] == given.tobytes()[:size] and not any(out.tobytes()[size:])
     assert set(seen) == {(numpy, shape, False, True)} and len(seen) == 3
 
 

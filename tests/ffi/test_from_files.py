@@ -8,6 +8,7 @@ import pytest
 
 from ...cli.main import main
 from ...evaluator.evaluator import evaluate
+from ...ffi import from_files
 from ...ffi.from_files import load_handlers
 from ...ffi.registry import find, unregister
 from ...ffi.static_library import register_symbols
@@ -103,3 +104,33 @@ def test_a_library_in_the_current_folder(tmp_path, monkeypatch):
     finally:
         unregister("in_this_folder.add")
         unregister("in_this_folder.more")
+
+
+TRIDIAGONAL = """HloModule m
+ENTRY e {
+  a = f32[3]{0} parameter(0)
+  b = f32[3]{0} parameter(1)
+  c = f32[3]{0} parameter(2)
+  d = f32[3,1]{1,0} parameter(3)
+  ROOT x = f32[3,1]{0,1} custom-call(a, b, c, d), custom_call_target="tridiagonal_solve_perturbed_ffi",
+    operand_layout_constraints={f32[3]{0}, f32[3]{0}, f32[3]{0}, f32[3,1]{0,1}}, api_version=API_VERSION_TYPED_FFI
+}
+"""
+
+
+def test_what_jaxlib_alone_has(tmp_path, capsys):
+    (tmp_path / "m.hlo").write_text(TRIDIAGONAL)
+    assert main(["run", str(tmp_path / "m.hlo")]) == 2
+    assert "jaxlib has it: --handlers jaxlib" in capsys.readouterr().err
+    pytest.importorskip("jaxlib")
+    try:
+        x = np.array([0, 1, 1], np.float32), np.full(3, 4, np.float32), np.array([1, 1, 0], np.float32)
+        right = np.array([[5], [6], [5]], np.float32)
+        save_io(tmp_path / "io.npz", [*x, right], [np.ones((3, 1), np.float32)])
+        (tmp_path / "m.hlo").rename(tmp_path / "module.hlo")
+        assert main(["diff", str(tmp_path), "--handlers", "jaxlib", "--stacks", "evaluator,legacy,mlir"]) == 0
+        assert "agree" in capsys.readouterr().out
+        assert find("lapack_sgetrf_ffi") is None  # our own library has it
+    finally:
+        unregister("tridiagonal_solve_perturbed_ffi")
+        from_files._loaded.cache_clear()

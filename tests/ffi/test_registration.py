@@ -14,6 +14,7 @@ from ...ffi.api import native, take_error
 from ...ffi.calls import CallError
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
+from ..support.raw_handlers import answers, handler
 
 NAME = "registration.test"
 
@@ -44,12 +45,6 @@ def span(text: str) -> abi.ByteSpan:
     buffer = ctypes.create_string_buffer(text.encode() + b"#")
     _KEPT.append(buffer)
     return abi.ByteSpan(ctypes.addressof(buffer), len(text.encode()))
-
-
-def handler(function: Any) -> int:
-    made = abi.HANDLER(function)
-    _KEPT.append(made)
-    return ctypes.cast(made, ctypes.c_void_p).value or 0
 
 
 @pytest.mark.parametrize("kind, stages", [(abi.HandlerRegisterArgs, 4), (abi.HandlerRegisterArgs5, 5)])
@@ -89,17 +84,6 @@ def test_a_type_has_one_number_and_one_deleter():
         "INVALID_ARGUMENT",
         f"Type name {name} already registered with type id {first} vs {first + 1}",
     )
-
-
-def answers(frame: int, version: tuple[int, int], traits: int = 0, state: int = 0) -> bool:
-    """Whether a frame asked for metadata, which it then has."""
-    extension = abi.CallFrame.from_address(frame).extension_start
-    if not extension:
-        return False
-    metadata = abi.MetadataExtension.from_address(extension).metadata[0]
-    metadata.api_version.major_version, metadata.api_version.minor_version = version
-    metadata.traits, metadata.state_type_id.type_id = traits, state
-    return True
 
 
 def set_state(version: tuple[int, int], ctx: int, kind: abi.TypeId, value: int) -> tuple[str, str] | None:

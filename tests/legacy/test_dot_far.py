@@ -5,14 +5,17 @@ import re
 import pytest
 
 from ...codegen.options import EmitOptions, Target
+from ...codegen.processors import Processor
 from ...formats.text.parser import parse_module
 from ...legacy import emit
-from ...legacy.products.dot import FAR, FAR_ROWS
+from ...legacy.products.dot import FAR_ROWS
 from ...legacy.reductions.columns import ROWS
 from ...planning.planner import plan
 from ..support.check import check
 
 DEPTH = 64
+
+FAR = 3 * Processor().last_cache_bytes // 4
 
 
 def text(columns: int, depth: int = DEPTH) -> str:

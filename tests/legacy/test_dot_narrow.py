@@ -71,7 +71,7 @@ def test_rows_beyond_the_caches_are_fetched():
 )
 @pytest.mark.parametrize("epilogue", [False, True])
 def test_all_stacks_agree(dtype, layout, rows, depth, columns, epilogue):
-    """Rests of rows and of vectors; several blocks of the depth, the last one shorter than a vector."""
+    """Remainders of rows and of vectors; several blocks of the depth, the last one shorter than a vector."""
     text = Product(dtype, layout, rows, depth, columns, epilogue).module_text()
     check(text, _inputs(text))
 

@@ -113,7 +113,7 @@ def test_free_dimensions_that_are_not_one_have_loops_around_tiles(case):
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("dtype", ["s32", "u32", "s64", "u64"])
 def test_integers_wrap_in_tiles(dtype, level):
-    """Sizes that leave rests, a depth beyond the partial sums of floats, and an op on each finished tile."""
+    """Sizes that leave remainders, a depth beyond the partial sums of floats, and an op on each finished tile."""
     kind = np.dtype(f"{'ui'[dtype[0] == 's']}{int(dtype[1:]) // 8}")
     generator, info = np.random.default_rng(0), np.iinfo(kind)
     for rows, depth, columns, contracted in (

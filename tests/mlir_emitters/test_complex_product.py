@@ -45,7 +45,7 @@ def product_inputs(product: Product, seed: int = 0) -> list[np.ndarray]:
     [(1, 300, 40), (3, 2, 9), (7, 513, 20), (16, 16, 16), (17, 255, 33), (33, 600, 70), (50, 257, 1), (129, 40, 31)],
 )
 def test_all_layouts_and_odd_sizes(processor, dtype, layout, rows, depth, columns):
-    """One row, few of them, tiles and rests; parts of a vector; depths on both sides of a block."""
+    """One row, few of them, tiles and remainders; parts of a vector; depths on both sides of a block."""
     product = Product(dtype, layout, rows, depth, columns, epilogue=rows % 2 == 0)
     compare(processor, product, product_inputs(product))
 
@@ -137,5 +137,5 @@ ENTRY e {{
 
 
 def test_tiles_have_both_sums_of_an_element_in_registers():
-    assert best_tile(512, parts=2) == (3, 4) and best_tile(256, parts=2) == (3, 2)
-    assert flat_tile(512, 8, 16, parts=2) == (8, 1) and flat_tile(256, 3, 16, parts=2) == (3, 2)
+    assert best_tile(32, parts=2) == (3, 4) and best_tile(16, parts=2) == (3, 2)
+    assert flat_tile(32, 8, 16, parts=2) == (8, 1) and flat_tile(16, 3, 16, parts=2) == (3, 2)

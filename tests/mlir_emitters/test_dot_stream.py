@@ -56,7 +56,7 @@ def test_as_many_rows_are_added_up_with_many_registers():
     ("depth", "columns", "epilogue"), [(1030, 6200, False), (1547, 4099, True), (17, 400_003, False)]
 )
 def test_all_stacks_agree(level, dtype, depth, columns, epilogue):
-    """Rests of rows and of vectors; the last page is shorter; totals on the stack."""
+    """Remainders of rows and of vectors; the last page is shorter; totals on the stack."""
     product = Product(dtype, "nn", 1, depth, columns, epilogue)
     generator = np.random.default_rng(0)
     text = product.module_text().replace("HloModule ", f"HloModule {level.replace('-', '_')}_", 1)

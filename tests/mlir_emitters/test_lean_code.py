@@ -108,7 +108,7 @@ ENTRY e { p = f32[8,224,224,3] parameter(0)
 
 def test_weights_that_are_converted_are_few_in_a_tile():
     """Each costs an operation more than one that is read in the sums' dtype; 64 features at 26 positions."""
-    assert best_sizes(256, 8, 26)[0] == 3 and best_sizes(256, 8, 26, CONVERTED)[0] == 2
+    assert best_sizes(16, 8, 26)[0] == 3 and best_sizes(16, 8, 26, CONVERTED)[0] == 2
 
 
 def test_sums_of_few_columns_are_vectors_before_loops_are_unrolled():

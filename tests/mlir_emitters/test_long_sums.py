@@ -13,7 +13,7 @@ from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...migration.stacks import prepare
 from ...mlir_emitters import emit
-from ...mlir_emitters.reductions.long_sums import LANES, LEAST
+from ...mlir_emitters.reductions.long_sums import LANES, MINIMUM_BLOCK_ELEMENTS
 from ...planning.planner import plan
 from ..support.check import check
 
@@ -103,7 +103,10 @@ def test_the_same_bits_on_every_processor():
         np.testing.assert_array_equal(result, results[0])
 
 
-@pytest.mark.parametrize("length", [LEAST - 1, LEAST, LEAST + 65, 1 << 14, (1 << 14) + 321, 40_000])
+@pytest.mark.parametrize(
+    "length",
+    [MINIMUM_BLOCK_ELEMENTS - 1, MINIMUM_BLOCK_ELEMENTS, MINIMUM_BLOCK_ELEMENTS + 65, 1 << 14, (1 << 14) + 321, 40_000],
+)
 def test_every_element_counts_once(length):
     """Ones, in rows around the sizes of turns and blocks."""
     text = sums(f"2,{length}", "2", "1", f"v = f32[2,{length}] copy(x)")

@@ -7,11 +7,10 @@ from ...codegen.options import EmitOptions, Target
 from ...codegen.threads import set_threads, threads
 from ...formats.text.parser import parse_module
 from ...migration.choose import emitter
-from ...mlir_emitters.loops import turned
 from ...passes.pipeline import optimize
 from ...planning.planner import plan
 from ..support.check import check, run_stack
-from ..support.processors import code_for
+from ..support.processors import code_for, small_caches
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 TYPES = ("f32", "f64", "s32", "u64", "bf16", "s8", "c64")
@@ -95,7 +94,7 @@ def test_elements_of_a_word_or_two_are_copied(dtype, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_large_arrays_are_fetched_ahead_of_the_tiles(level, monkeypatch):
+def test_large_arrays_are_fetched_ahead_of_the_tiles(level):
     """In both orders, and what is written: 2,000 rows of 8,000 bytes took 1.4 times as long."""
 
     def fetched(dtype: str, n: int) -> tuple[int, int]:
@@ -111,8 +110,7 @@ def test_large_arrays_are_fetched_ahead_of_the_tiles(level, monkeypatch):
     assert fetched("f32", 1449) == (32, 16)
     if level != "x86-64-v2":
         assert fetched("f64", 1100) == (64, 32)
-    monkeypatch.setattr(turned, "FETCHED", 1)
-    with code_for(level):
+    with code_for(level), small_caches():
         check(with_itself("f64", 90, f"fetched_{level.replace('-', '_')}"))
         check(mixed("f32", "3,65,80", "3,80,65", "0,2,1", name=f"fetch_{level.replace('-', '_')}"))
 

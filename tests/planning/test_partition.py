@@ -140,9 +140,9 @@ def test_a_fused_reduction_of_several_operands_is_split_as_one_of_one(kept, redu
 
 def test_the_more_work_a_step_the_fewer_steps_make_a_chunk():
     cheap = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] negate(x)"))
-    dear = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] sine(x)"))
+    expensive = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] sine(x)"))
     assert cheap.least == 40_000  # chunks of one size are at least half of CHUNK
-    assert dear.least == 8_000
+    assert expensive.least == 8_000
 
 
 @given(st.integers(2, 10_000), st.integers(1, 100), st.integers(1, 64))

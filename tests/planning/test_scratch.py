@@ -222,7 +222,7 @@ def stack_bytes(ir: str) -> int:
 def test_a_sort_stays_within_the_bound_whatever_its_runs(monkeypatch, name, stack, run):
     """run: number of elements that a stack sorts by insertion. Only the stacks know it."""
     room = {"legacy": legacy, "mlir": mlir_emitters}[stack]
-    monkeypatch.setattr(import_module(f"{room.__name__}.sorts.sort"), "RUN", run)
+    monkeypatch.setattr(import_module(f"{room.__name__}.sorts.sort"), "MAXIMUM_RUN_ELEMENTS", run)
     module = parse_module(SORTS[name])
     request = sort_kernel(plan(module))
     options = CompileOptions(cache=None, red_zones=True, keep_stages=True)

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 import pytest
@@ -22,44 +21,9 @@ from ...backends.registry import platforms, unregister_platform
 from ...cli.main import COMMANDS
 from ...tools.python.link_package import link_package
 from ...tools.run_tests import parse_arguments
+from ..support.documents import BLOCKS, DOCUMENTS, TESTBED, Block
 
-# The real checkout, also from inside Bazel's sandbox.
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-
-# `./testbed` in a block: the command line itself, except for subcommands that take long or change the checkout.
-TESTBED = """#!{python}
-import sys
-sys.path.insert(0, {packages!r})
-if __name__ == "__main__" and {{"test", "setup", "bench", "conform"}}.isdisjoint(sys.argv[1:2]):
-    from testbed.cli.main import main
-    sys.exit(main())
-"""
-
-
-class Block(NamedTuple):
-    document: str
-    line: int
-    language: str
-    file: str | None
-    text: str
-
-    @property
-    def id(self) -> str:
-        return f"{self.document}:{self.line}"
-
-
-def blocks() -> list[Block]:
-    found = []
-    for path in DOCUMENTS:
-        text = path.read_text(encoding="utf-8")
-        for match in re.finditer(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", text, re.M | re.S):
-            line = text.count("\n", 0, match.start()) + 1
-            found.append(Block(path.relative_to(ROOT).as_posix(), line, match[1], match[2], match[3]))
-    return found
-
-
-BLOCKS = blocks()
 
 
 def some(language: str, quoted: bool = False) -> pytest.MarkDecorator:
@@ -134,7 +98,10 @@ def runnable(block: Block) -> bool:
     return all(words[0] in ("./testbed", "cat") and not stands_for_something(words) for words in lines)
 
 
-RUNNABLE = [block for block in BLOCKS if block.language == "sh" and runnable(block)]
+IN_ORDER = ("docs/from-jax.md",)
+"""Documents whose blocks continue each other: test_from_jax.py runs them all."""
+
+RUNNABLE = [b for b in BLOCKS if b.language == "sh" and b.document not in IN_ORDER and runnable(b)]
 
 
 @pytest.mark.parametrize("block", RUNNABLE, ids=[b.id for b in RUNNABLE])

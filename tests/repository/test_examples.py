@@ -61,6 +61,7 @@ def marks_of(script: Path) -> list:
 
 
 @pytest.mark.parametrize("script", [pytest.param(path, id=path.stem, marks=marks_of(path)) for path in SCRIPTS])
-def test_a_program_of_the_examples_runs_and_checks_itself(script, capsys):
+def test_a_program_of_the_examples_runs_and_checks_itself(script, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out and "assert" in script.read_text(encoding="utf-8")

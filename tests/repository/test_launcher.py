@@ -100,9 +100,10 @@ def checkout(tmp_path: Path) -> Path:
     (root / "bin").mkdir()
     python = os.path.realpath(sys.executable)
     program(root / "bin/python3", FAKE_PYTHON.format(root=str(root), python=python))
-    (root / "requirements.txt").write_text("lock 1\n")
+    (root / "locks").mkdir()
+    (root / "locks" / "requirements.txt").write_text("lock 1\n")
     for extra in ("xla", "dev", "plot"):
-        (root / f"requirements-{extra}.txt").write_text(f"{extra} lock 1\n")
+        (root / "locks" / f"requirements-{extra}.txt").write_text(f"{extra} lock 1\n")
     (root / "__init__.py").touch()
     (root / "cli/__init__.py").touch()
     (root / "cli/start.py").write_text(CLI)
@@ -153,7 +154,7 @@ def test_a_link_to_the_launcher_works(checkout, tmp_path):
 
 def test_a_changed_lock_is_installed_again(checkout):
     launch(checkout)
-    (checkout / "requirements.txt").write_text("lock 2\n")
+    (checkout / "locks" / "requirements.txt").write_text("lock 2\n")
     launch(checkout)
     assert len(pip_runs(checkout)) == 2
 
@@ -163,7 +164,7 @@ def test_the_xla_extra_is_chosen_once_and_stays(checkout):
     assert "requirements-xla.txt" not in pip_runs(checkout)[0]
     assert launch(checkout, "setup", "--xla").returncode == 0
     assert "requirements-xla.txt" in pip_runs(checkout)[1]
-    (checkout / "requirements.txt").write_text("lock 2\n")
+    (checkout / "locks" / "requirements.txt").write_text("lock 2\n")
     launch(checkout, TESTBED_XLA="0")
     assert "requirements-xla.txt" in pip_runs(checkout)[2]
     launch(checkout, TESTBED_XLA="1")
@@ -178,7 +179,7 @@ def test_test_tools_come_with_the_first_test_and_stay(checkout):
     assert "requirements-dev.txt" in pip_runs(checkout)[1] and "requirements-plot.txt" in pip_runs(checkout)[1]
     assert "requirements.txt" not in pip_runs(checkout)[1] and "requirements-xla.txt" not in pip_runs(checkout)[1]
     assert launch(checkout, "test").stderr == "" and launch(checkout).stderr == "" and len(pip_runs(checkout)) == 2
-    (checkout / "requirements-dev.txt").write_text("dev lock 2\n")
+    (checkout / "locks" / "requirements-dev.txt").write_text("dev lock 2\n")
     launch(checkout)
     assert "requirements-dev.txt" in pip_runs(checkout)[2]
 
@@ -307,7 +308,7 @@ def test_an_environment_that_lost_its_pip_gets_it_back(checkout):
     packages = next((checkout / ".venv/lib").glob("python3*/site-packages"))
     (packages / "pip-99.dist-info/RECORD").write_text("")
     (packages / "kept.py").touch()
-    (checkout / "requirements.txt").write_text("lock 2\n")
+    (checkout / "locks" / "requirements.txt").write_text("lock 2\n")
     done = launch(checkout)
     assert done.returncode == 7 and "writing again: pip" in done.stderr
     assert (packages / "pip-99.dist-info/RECORD").read_text() and (packages / "kept.py").exists()

@@ -39,7 +39,7 @@ def test_a_document_selects_what_looks_at_documents():
 
 
 def test_settings_and_locks_select_all():
-    assert list(select(HERE, ["pyproject.toml"])) == list(select(HERE, ["requirements.txt"])) == list(HERE.tests)
+    assert list(select(HERE, ["pyproject.toml"])) == list(select(HERE, ["locks/requirements.txt"])) == list(HERE.tests)
 
 
 @pytest.mark.parametrize("stack", selection.STACKS)

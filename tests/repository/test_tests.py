@@ -28,6 +28,7 @@ PREPARING = ("support/corpus.py", "support/hlo_corpus.py", "cases/", "generators
 MAY_SKIP = {
     "benchmarks/test_against_checkout.py": "an environment in the checkout",
     "cli/test_report_browser.py": "Chromium",
+    "differential/test_exact_proof.py": "z3-solver (./testbed setup --dev)",
     "passes/algebra/test_algebra_proofs.py": "z3-solver (./testbed setup --dev)",
     "backends/test_ahead.py": "cross compilers for AArch64 and RISC-V, and QEMU",
     "cli/test_toggles_checks.py": "a processor of that level",
@@ -37,6 +38,7 @@ MAY_SKIP = {
     "evaluator/test_processors.py": "a processor for whose extensions NumPy has loops",
     "support/cpp.py": "g++, and jaxlib for its header (./testbed setup --xla)",
     "ffi/test_third_party.py": "klujax, jax-finufft and celerite2 (./testbed setup --handlers)",
+    "pjrt/test_api.py": "a package registry with the wheel xla-cpu-pjrt; or TESTBED_PJRT_HEADER names its header",
     "support/corpus.py": "the shared corpora: TESTBED_CORPUS names them",
     "mlir_emitters/test_math.py": "a CPU with vectors of 256 bits",
     "mlir_emitters/test_complex_dot.py": "a CPU with vectors of 256 bits",

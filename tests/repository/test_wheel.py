@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from ...hlo.remedies import adding
+from ...migration.ledger_file import RECORDS
+from ...tools.python import packages
 from ..support.installed import PROJECT, contents, environ, environment
 
 # The real checkout, also from inside Bazel's sandbox.
@@ -166,9 +168,9 @@ def test_the_list_has_what_is_read_at_run_time_and_no_tests():
     assert not [n for n in names if n.startswith(("testbed/tests/", "testbed/tools/", "testbed/examples/"))]
     assert "testbed/conftest.py" not in names
     listed = set(contents().values())
-    for package in PROJECT["tool"]["setuptools"]["packages"][1:]:
+    for package in packages.found(ROOT)[1:]:
         folder = ROOT.joinpath(*package.split(".")[1:])
-        assert {p.name for p in folder.iterdir() if p.is_file() and p not in listed} <= {"BUILD"}, package
+        assert {p.name for p in folder.iterdir() if p.is_file() and p not in listed} <= {"BUILD", *RECORDS}, package
 
 
 # -- commands ---------------------------------------------------------------------------------------------------------
@@ -203,7 +205,7 @@ def test_what_needs_a_checkout_says_so(python, tmp_path, name):
 def test_a_remedy_names_what_an_installed_package_can_do(python, tmp_path):
     """The packages of this environment are there, so the check is of the words."""
     words = "from testbed.hlo.remedies import adding; print(adding('xla'))"
-    assert call(python, tmp_path, "-c", words).strip() == "pip install 'testbed[xla]'"
+    assert call(python, tmp_path, "-c", words).strip() == "pip install 'xla-testbed[xla]'"
     assert adding("xla") == "./testbed setup --xla"
 
 

@@ -133,8 +133,8 @@ WINDOWS: tuple[Family, ...] = (
 SORTS: tuple[Family, ...] = (
     both("sort/abreast", "MAXIMUM_LENGTH", "MAXIMUM_POSITIONS", lambda n: sort_bytes(20, n), "at most"),
     both("sort/abreast", "MINIMUM_ROWS", "MINIMUM_ROWS", lambda n: sort(n, 20)),
-    both("sort/insertion", "RUN", "RUN", lambda n: sort(4, n), "at most"),
-    both("sort/select", "MINIMUM_LENGTH", "MASK", lambda n: sort(4, n, 1)),
+    both("sort/insertion", "MAXIMUM_RUN_ELEMENTS", "MAXIMUM_RUN_ELEMENTS", lambda n: sort(4, n), "at most"),
+    both("sort/select", "MINIMUM_LENGTH", "MASK_KEYS", lambda n: sort(4, n, 1)),
     both("sort/select", "MINIMUM_SHARE_OF_SHORT", "MINIMUM_SHARE_OF_SHORT", lambda n: sort(4, n, WANTED),
          unit=lambda case: WANTED),
     both("sort/select", "MINIMUM_SHARE", "MINIMUM_SHARE", lambda n: sort(4, n, 5 * WANTED),

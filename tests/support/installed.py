@@ -10,16 +10,18 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
+from ...tools.python.packages import found as found_packages
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CHECKOUT_ONLY = {"testbed/conftest.py"}
+CHECKOUT_ONLY = {"testbed/conftest.py", "testbed/setup.py"}
 
 
 def contents() -> dict[str, Path]:
     """Name in the wheel → file of the checkout."""
     setuptools = PROJECT["tool"]["setuptools"]
     found: dict[str, Path] = {}
-    for package in setuptools["packages"]:
+    for package in found_packages(ROOT):
         folder = ROOT.joinpath(*package.split(".")[1:])
         for pattern in ["*.py", *setuptools["package-data"].get(package, ())]:
             found |= {f"{package.replace('.', '/')}/{path.name}": path for path in folder.glob(pattern)}

@@ -25,7 +25,7 @@ def flipped(emitted):
 
 
 def wrong_with_many_ops(requests, options, emitted):
-    """Wrong where a kernel has a reduction and an op that no fixed case has beside one."""
+    """Wrong where a kernel has a reduction and an op that no fixed case has next to one."""
     kinds = {i.opcode for r in requests for c in r.instruction.called() for i in c.instructions}
     return flipped(emitted) if kinds & {Op.MULTIPLY, Op.SUBTRACT, Op.SELECT, Op.TRANSPOSE, Op.SLICE} else emitted
 

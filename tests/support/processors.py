@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from ...codegen import options
 from ...codegen.options import Target, assume_host, assumed_host
+from ...codegen.processors import Processor, processor_of
+from ...hlo.records import replace
 
 
 @contextmanager
@@ -24,3 +27,18 @@ def code_for(level: str) -> Iterator[None]:
         yield
     finally:
         assume_host(before)
+
+
+@contextmanager
+def small_caches() -> Iterator[None]:
+    """Compile inside as if the last cache held one byte: whatever an array's share of it is, an array has it.
+
+    As `code_for`, it asks for texts that no other test has.
+    """
+
+    def small(architecture: str, features: str) -> Processor:
+        return replace(processor_of(architecture, features), last_cache_bytes=1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "processor_of", small)
+        yield

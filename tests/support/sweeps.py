@@ -1,18 +1,17 @@
-"""What the commands that sweep programs against XLA have in common."""
+"""What the tests of suites that the sweep runs against XLA have in common."""
 
 from __future__ import annotations
 
-from types import ModuleType
+import re
 
 import pytest
 
-from ...benchmarks import op_shapes
+from ...benchmarks.sweep import command
+from ...benchmarks.sweep.suites import SUITES
 
 
-def check_command(
-    sweep: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The command takes the sweep's own programs, and indices up to 256, and says what is above the limit."""
+def check_command(suite: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command takes the suite's programs, and its limit of integers, and says what is above the limit of times."""
     seen: list[object] = []
     times = {"xla": 100.0, "legacy": 90.0, "mlir": 210.0}
 
@@ -20,9 +19,10 @@ def check_command(
         seen.append(given[-1])
         return times
 
-    monkeypatch.setattr(op_shapes, "measure", measure)
-    monkeypatch.setattr(op_shapes, "installed", lambda: True)
-    monkeypatch.setitem(sweep.PROGRAMS, name, lambda: "")
-    assert sweep.main(["--only", f"^{name}$", "--threads", "1"]) == 1
+    monkeypatch.setattr(command, "measure", measure)
+    monkeypatch.setattr(command, "installed", lambda: True)
+    assert name in SUITES[suite].programs()
+    monkeypatch.setitem(SUITES[suite].programs(), name, lambda: "")  # type: ignore[arg-type]
+    assert command.main([suite, "--only", f"^{re.escape(name)}$", "--threads", "1"]) == 1
     assert "1 programs, 1 above 2 times XLA's time" in capsys.readouterr().out
-    assert seen == [256]
+    assert seen == [SUITES[suite].integers]

@@ -1,5 +1,7 @@
 """Writes the import shim `testbed.py` into a site-packages folder, so that `import testbed` loads this checkout.
 
+Another one lets JAX find the plugin, as the entry point of an installed package does.
+
 Run it with the interpreter that is to be linked: `PYTHON tools/python/link_package.py`. An editable install would need
 setuptools and a build. The shim needs neither, and its relative path lets checkout and .venv move together.
 """
@@ -29,15 +31,25 @@ if __name__ == "__main__":  # python -m testbed
     runpy.run_module("testbed", run_name="__main__", alter_sys=True)
 '''
 
+PLUGIN = "from testbed.pjrt.discovery import initialize\n"
+"""The module jax_plugins.testbed, which JAX looks for. From tools/python/link_package.py."""
+
 
 def link_package(site_packages: Path, root: Path = ROOT) -> Path:
-    """Write the shim (atomically: another process may be importing it) and return its path."""
-    shim = site_packages / "testbed.py"
+    """Write the shims and return the path of the one of the package."""
     relative = os.path.relpath(os.path.realpath(root), os.path.realpath(site_packages))
-    temporary = shim.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(SHIM.format(relative=relative), encoding="utf-8")
-    os.replace(temporary, shim)
-    return shim
+    plugin = site_packages / "jax_plugins" / "testbed"
+    plugin.mkdir(parents=True, exist_ok=True)
+    _write(plugin / "__init__.py", PLUGIN)
+    return _write(site_packages / "testbed.py", SHIM.format(relative=relative))
+
+
+def _write(file: Path, text: str) -> Path:
+    """Write a file atomically: another process may be importing it."""
+    temporary = file.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, file)
+    return file
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Writes the lock files from pyproject.toml: `python3 tools/python/lock.py` (needs uv: `pip install uv`).
+"""Writes the lock files from pyproject.toml: `python3 tools/python/lock.py [--upgrade]` (needs uv: `pip install uv`).
 
-requirements.txt contains everything that a run needs; requirements-NAME.txt contains what the extra NAME needs. They
-apply to every platform and to Python from 3.11 on, have hashes, and name no index, so that any mirror works. A package
-has one version in all of them, except where a marker chooses it by the Python version.
+pyproject.toml has ranges, the locks have pins: those that are locked stay while they are within their ranges, unless
+--upgrade asks for the newest. locks/requirements.txt has everything that a run needs, requirements-NAME.txt what the
+extra NAME needs. They apply to every platform and to Python 3.11 and later, have hashes, and name no index, so that any
+mirror works. A package has one version in all of them, except where a marker chooses it by the Python version.
 """
 
 import subprocess
@@ -11,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[2]
+LOCKS = ROOT / "locks"
 PYTHON = "3.11"
 
 TITLES = {
@@ -32,7 +34,7 @@ HEADER = """\
 def compile_lock(source: str, target: Path, title: str, constraints: list[Path]) -> None:
     command = ["uv", "pip", "compile", "-", "--universal", "--generate-hashes", "--python-version", PYTHON]
     command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links", "--quiet"]
-    command += ["--only-binary", ":all:", "--output-file", str(target)]
+    command += ["--only-binary", ":all:", "--output-file", str(target), *sys.argv[1:]]
     for lock in constraints:
         command += ["--constraints", str(lock)]
     subprocess.run(command, input=source, text=True, check=True, cwd=ROOT)
@@ -41,12 +43,11 @@ def compile_lock(source: str, target: Path, title: str, constraints: list[Path])
 
 def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    written = [ROOT / "requirements.txt"]
+    written = [LOCKS / "requirements.txt"]
     runtime = "\n".join(project["dependencies"])
-    (ROOT / "requirements.in").write_text(f"# Written by tools/python/lock.py from pyproject.toml.\n{runtime}\n")
     compile_lock(runtime, written[0], "The complete lock of a run.", [])
     for extra, title in TITLES.items():
-        lock = ROOT / f"requirements-{extra}.txt"
+        lock = LOCKS / f"requirements-{extra}.txt"
         compile_lock("\n".join(project["optional-dependencies"][extra]), lock, title, written)
         written.append(lock)
     return 0

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[2]
-LOCK = "requirements.txt"
+LOCKS, LOCK = ROOT / "locks", "requirements.txt"
 EXTRAS = {
     "xla": ("jaxlib and JAX", "for the stack xla and examples/make.py"),
     "dev": ("the test tools", "for tests, lint and types"),
@@ -40,7 +40,7 @@ EXTRAS = {
     "gpu": ("an assembler of PTX and LLVM's linker", "for tests of code for GPUs"),
     "opencl": ("Intel's OpenCL runtime for CPUs (276 MB)", "for the platform opencl"),
 }
-"""Extra → what it installs, and what for. Its lock is requirements-EXTRA.txt."""
+"""Extra → what it installs, and what for. Its lock is locks/requirements-EXTRA.txt."""
 STARTED_WITH = (
     "click numpy ml_dtypes scipy.linalg scipy.special scipy.fft llvmlite.binding mlir.ir mlir.passmanager "
     "mlir.dialects.irdl pebble rich.console rich.table "
@@ -70,7 +70,7 @@ def say(text: str) -> None:
 
 def is_ready(venv: Path, locks: list[str]) -> bool:
     """Whether the stamps (copies of the locks) equal the locks."""
-    return all((venv / lock).is_file() and (venv / lock).read_bytes() == (ROOT / lock).read_bytes() for lock in locks)
+    return all((venv / lock).is_file() and (venv / lock).read_bytes() == (LOCKS / lock).read_bytes() for lock in locks)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -271,8 +271,8 @@ def run_pip(pip: Command, venv: Path, locks: list[str]) -> None:
     command += ["--disable-pip-version-check", "--no-warn-script-location", "--root-user-action", "ignore"]
     command += ["--progress-bar", "off"]
     for lock in locks:
-        command += ["-r", ROOT / lock]
-    packages = sum(len(re.findall(r"^[a-z0-9]", (ROOT / lock).read_text(), re.M)) for lock in locks)
+        command += ["-r", LOCKS / lock]
+    packages = sum(len(re.findall(r"^[a-z0-9]", (LOCKS / lock).read_text(), re.M)) for lock in locks)
     log = venv / "setup.log"
     if run_logged(command, log, Progress(packages, site_packages(venv))):
         raise SetupError(
@@ -310,7 +310,7 @@ def compile_modules(venv: Path) -> None:
 def write_stamps(venv: Path, locks: list[str]) -> None:
     for lock in locks:
         temporary = venv / (lock + ".tmp")
-        shutil.copyfile(ROOT / lock, temporary)
+        shutil.copyfile(LOCKS / lock, temporary)
         os.replace(temporary, venv / lock)
 
 

@@ -2,7 +2,7 @@
 
 from setuptools.command.build_py import build_py
 
-CHECKOUT_ONLY = frozenset({"conftest"})
+CHECKOUT_ONLY = frozenset({"conftest", "setup"})
 """Modules of the root that are no part of the package."""
 
 

@@ -30,7 +30,7 @@ if find_spec("z3") is None:
 
 import z3
 
-from ...support.bitvectors import LOGIC, TERMS, Formulas, NoFormulaError, splat
+from ....differential.exact.formulas import LOGIC, TERMS, Formulas, NoFormulaError, splat
 
 WIDTHS = range(1, 65) if DEEP else (1, 2, 3, 5, 6, 7, 12, 31, 33, 63)
 

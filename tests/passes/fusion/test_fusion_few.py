@@ -125,8 +125,8 @@ ENTRY e {
   x = f32[60,64] parameter(0)
   y = f32[60,64,7] parameter(1)
   zero = f32[] constant(0)
-  dear = f32[60,64] exponential(x)
-  repeated = f32[60,64,7] broadcast(dear), dimensions={0,1}
+  costly = f32[60,64] exponential(x)
+  repeated = f32[60,64,7] broadcast(costly), dimensions={0,1}
   both = f32[60,64,7] multiply(repeated, y)
   a = f32[64,7] reduce(both, zero), dimensions={0}, to_apply=add
   b = f32[60,7] reduce(both, zero), dimensions={1}, to_apply=add

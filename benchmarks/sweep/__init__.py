@@ -1,0 +1,1 @@
+"""Sweeps over many small programs against XLA:CPU: `python -m testbed.benchmarks.sweep SUITE`."""
