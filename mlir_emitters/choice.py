@@ -15,6 +15,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.records import dataclass, replace
+from .core.access import AccessMap
 from .core.facts import Code
 from .core.graph import Buffer, Node, origin, reachable
 from .forms import FORMS, GROUPS, NESTS, PRODUCTS, ROOT_FORMS, ROWS
@@ -22,7 +23,7 @@ from .loops.form import Fits, Form
 from .loops.row_graph import RowGraph, rows_of
 from .loops.view import Subject, View
 from .products.element_code import code_of, ways_of
-from .reductions.results import alike, products_of
+from .reductions.results import alike, products_of, products_or_why
 from .roots import why_not_apart
 from .rows.rows_abreast import only_reduction
 from .sorts.sort import uncut
@@ -83,7 +84,8 @@ def choose_for_group(view: View) -> Part | None:
     rows = rows_of(view.results, single=True)
     groups = alike(view.results) if isinstance(rows, str) else []
     products = products_of(groups[0]) if len(groups) == 1 else []
-    subject = Subject(view.results, products=tuple(products), rows=rows)
+    reads = AccessMap.of(groups[0] if len(groups) == 1 else ())
+    subject = Subject(view.results, products=tuple(products), rows=rows, reads=reads)
     return _Asked(view).part(GROUPS, subject) if len(groups) == 1 or isinstance(rows, RowGraph) else None
 
 
@@ -137,13 +139,19 @@ def _parts_of(view: View, asked: _Asked) -> list[Part]:
             parts.append(part)
         for result in () if part is not None else results:
             nests.setdefault((result.dims, result.strides), []).append(result)
-    return parts + [asked.nest(Subject(tuple(group))) for group in nests.values()]
+    return parts + [asked.nest(Subject(tuple(group), reads=AccessMap.of(group))) for group in nests.values()]
 
 
 def _products(view: View, asked: _Asked) -> Iterable[Part]:
     """The parts that follow a product through elementwise ops. A dot that is a result itself is a root."""
-    for group in [] if view.facts.by_element else alike(view.results):
-        products = products_of(group)
+    for group in alike(view.results):
+        products = products_or_why(group)
+        if view.facts.by_element and products:
+            products = "elements are computed each by itself"
+        if isinstance(products, str):
+            inside = {node.opcode for node in reachable(group)}
+            asked.decline([form for form in PRODUCTS if form.opcode in inside], group, products)
+            continue
         bare = len(group) == 1 and products and origin(group[0]).writer is products[0]
         if products and not (bare and products[0].opcode is Op.DOT):
             part = asked.part(PRODUCTS, Subject(tuple(group), products=tuple(products)))

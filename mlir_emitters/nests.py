@@ -19,7 +19,6 @@ from .loops.loops import (
     are_few,
     are_whole_tiles,
     copied_across,
-    crossing_dimension,
     tiled,
     unroll_of,
     with_loops,
@@ -27,7 +26,6 @@ from .loops.loops import (
 from .loops.ranges import Steps, runs
 from .loops.turned import Leaves, copies_of, turned_leaves
 from .loops.view import Subject, View
-from .movement.transposition import pure_transposition
 from .reductions.results import write_together
 
 MINIMUM_CROSSING_OPERATIONS = 40
@@ -72,7 +70,7 @@ def elements_fit(view: View, subject: Subject) -> Answer:
 
 def plain_fits(view: View, subject: Subject) -> Answer:
     group = subject.results
-    unroll = Unroll.NONE if copied_across(group) else unroll_of(view.facts, group[0])
+    unroll = Unroll.NONE if copied_across(subject.reads) else unroll_of(view.facts, group[0])
     unroll = Unroll.ABREAST if unroll is Unroll.ANY and is_chain(group) else unroll
     return Fits(Nest(is_generic(group), unroll, are_few(view.facts, group)))
 
@@ -100,13 +98,13 @@ class Tiles:
 
 def tiles_fit(view: View, subject: Subject) -> Answer:
     group = subject.results
-    crossing = crossing_dimension(group)
+    crossing = subject.reads.crossing(MINIMUM_TILED_SIDE)
     if crossing is None:
         return (
             f"nothing is read along another dimension than the results', both of at least {MINIMUM_TILED_SIDE} elements"
         )
     generic = is_generic(group, reshapes=True)
-    turned = turned_leaves(view.facts, group, crossing) if generic and pure_transposition(group) is None else None
+    turned = turned_leaves(view.facts, subject.reads, crossing) if generic and not subject.reads.transposed else None
     few = turned is None and (generic or len([*reachable(group)]) < MINIMUM_CROSSING_OPERATIONS)
     tiles = Tiles(crossing, Nest(generic, Unroll.SCALAR if few else Unroll.NONE), turned)
     return Fits(tiles, are_whole_tiles(group[0], crossing, view.partition))

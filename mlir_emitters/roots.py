@@ -10,7 +10,7 @@ from ..hlo.opcodes import Op
 from .core.facts import Code, Facts
 from .core.graph import Buffer, Node, origin
 from .loops.elemental import Elemental
-from .loops.form import Answer, Fits, fewer
+from .loops.form import Answer, Fits, fewer, fitting
 from .loops.ranges import Steps
 from .loops.view import Subject, View
 from .movement import indexing, padding
@@ -79,7 +79,7 @@ def _along(view: View, node: Node) -> bool:
 
 def sorted_abreast_fits(view: View, subject: Subject) -> Answer:
     tile = tile_for(view.facts, view.scratch, subject.node, subject.outputs, view.numbered)
-    return tile if isinstance(tile, str) else Fits(tile, _along(view, subject.node))
+    return fitting(tile, _along(view, subject.node))
 
 
 def first_sorted_fits(view: View, subject: Subject) -> Answer:
@@ -96,7 +96,7 @@ def inserted_fits(view: View, subject: Subject) -> Answer:
 
 def sorted_by_digits_fits(view: View, subject: Subject) -> Answer:
     plan = sort.radix_plan(view.facts, view.scratch, subject.node, subject.outputs)
-    return plan if isinstance(plan, str) else Fits(plan, _along(view, subject.node))
+    return fitting(plan, _along(view, subject.node))
 
 
 def merged_fits(view: View, subject: Subject) -> Answer:
@@ -117,11 +117,10 @@ def emit_sorted_rows(e: Elemental, subject: Subject, plan: sort.RowPlan, steps: 
 
 def running_fits(view: View, subject: Subject) -> Answer:
     """In steps if they number neither the dimension of the run, nor that of a tile."""
-    found, shape = reduce_window.cumulative(subject.node), subject.node.output.shape
+    found = reduce_window.cumulative(subject.node)
     if found is None:
         return "windows are not those before them, and one element more"
-    fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
-    return Fits(found, not {found[0], fastest} & {*view.numbered})
+    return Fits(found, not {found[0], subject.node.output.fastest} & {*view.numbered})
 
 
 def emit_running(e: Elemental, subject: Subject, found: tuple[int, bool], steps: Steps | None) -> None:

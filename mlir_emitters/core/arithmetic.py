@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, TypeAlias
 
 from mlir import ir
@@ -298,6 +299,10 @@ class Arithmetic:
     def binary(self, name: str, a: Value, b: Value | int) -> Value:
         """arith.<name> of two integers. An int becomes a constant of a's type."""
         return self.op(f"arith.{name}", a, self.constant(b, a.type) if isinstance(b, int) else b)
+
+    def all_of(self, conditions: Sequence[Value]) -> Value:
+        """Whether all conditions hold, of which there is one at least."""
+        return reduce(lambda x, y: self.binary("andi", x, y), conditions)
 
     def extui(self, a: Value, type: ir.Type) -> Value:
         return self.op("arith.extui", a, type=type)

@@ -1,5 +1,5 @@
 """Builds MLIR functions: loops, branches, calls. Scalar operations are in arithmetic.py, index arithmetic and scopes in
-index_arithmetic.py, loads and stores in memory.py. A Builder belongs to one module.
+index_arithmetic.py, loads and stores in memory.py, vectors in vectors.py. A Builder belongs to one module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from mlir import ir
 from ...codegen.field.names import value_name
 from .arithmetic import Types, Value
 from .index_arithmetic import Index
-from .memory import Memory, Pointer
+from .memory import Pointer
+from .vectors import Vectors
 
 __all__ = ["Branch", "Builder", "Index", "Loop", "Pointer", "Types", "Unroll", "Value"]
 
@@ -48,7 +49,7 @@ HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar", Unroll.NONE: "rolled", 
 """Names of the locations of linalg.generic operations, by what their loops are."""
 
 
-class Builder(Memory):
+class Builder(Vectors):
     """Creates operations at `ip`, in one function at a time."""
 
     # Structure -------------------------------------------------------------------------------------------------------
@@ -198,6 +199,14 @@ class Builder(Memory):
         self.leave(loop.outside)
         if loop.around is not None and self.loops + self.generics > loop.number:
             loop.around.attributes["loop_annotation"] = self.types.rolled["loop_annotation"]
+
+    def close_loops(self, loops: Sequence[Loop], following: Sequence[Value] = ()) -> list[Value]:
+        """Close a nest. following: what the innermost loop carries on; returns what the outermost one ends with."""
+        for loop in reversed(loops):
+            loop.next = following
+            self.close_loop(loop)
+            following = loop.values
+        return list(following)
 
     @contextmanager
     def loop(

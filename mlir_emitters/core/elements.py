@@ -8,6 +8,7 @@ types have the same form in both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from mlir import ir
@@ -90,6 +91,17 @@ def scalar_types(types: Types, dtype: DType, raw: bool) -> list[ir.Type]:
 
 def flatten(scalar: Scalar) -> list[Value]:
     return list(scalar) if isinstance(scalar, tuple) else [scalar]
+
+
+def spread(scalars: Iterable[Scalar]) -> list[Value]:
+    """The parts of all scalars."""
+    return [part for scalar in scalars for part in flatten(scalar)]
+
+
+def gathered(values: Iterable[Value], dtypes: Iterable[DType]) -> list[Scalar]:
+    """The scalars of these types whose parts they are, one after the other."""
+    left = iter(values)
+    return [unflatten([next(left) for _ in range(parts(dtype))], dtype) for dtype in dtypes]
 
 
 def unflatten(values: list[Value], dtype: DType) -> Scalar:

@@ -7,8 +7,8 @@ kernel then consists of its output buffers, each written by one node, and of its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from mlir import ir
 
@@ -20,6 +20,8 @@ from ...hlo.shapes import Shape
 from ...lhlo import read
 from ...lhlo.module import LhloModule
 from .elements import NARROW
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +45,16 @@ class Buffer:
     @property
     def dims(self) -> tuple[int, ...]:
         return self.shape.dims
+
+    @property
+    def order(self) -> list[int]:
+        """The dimensions of several places (or of none), the slowest in memory first."""
+        return [d for d in reversed(self.shape.minor_to_major) if self.shape.dims[d] != 1]
+
+    @property
+    def fastest(self) -> int | None:
+        """The dimension whose places are neighbours in memory; None if all have one place."""
+        return self.order[-1] if self.order else None
 
 
 @dataclass(eq=False, slots=True)
@@ -184,17 +196,26 @@ def _read_block(block: ir.Block, arguments: Sequence[Buffer]) -> None:
             _read_op(op, [buffers[v] for v in read.inputs(op)], [buffers[v] for v in read.outputs(op)])
 
 
+def visited(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> Iterator[T]:
+    """All that is reached from the start, each once, what follows last first."""
+    seen: set[T] = set()
+    stack = list(start)
+    while stack:
+        item = stack.pop()
+        if item not in seen:
+            seen.add(item)
+            yield item
+            stack.extend(following(item))
+
+
 def reachable(results: Iterable[Buffer]) -> Iterator[Node]:
     """Every node that the results depend on, each once, without nodes in bodies."""
-    seen: set[Node] = set()
-    stack = [b.writer for b in results if b.writer is not None]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        yield node
-        stack.extend(b.writer for b in node.inputs if b.writer is not None)
+    return visited(writers(results), lambda node: writers(node.inputs))
+
+
+def writers(buffers: Iterable[Buffer]) -> Iterator[Node]:
+    """The nodes that write those that are not in memory."""
+    return (x.writer for x in buffers if x.writer is not None)
 
 
 def with_bodies(results: Iterable[Buffer]) -> Iterator[Node]:

@@ -5,7 +5,7 @@ Python integers represent index constants.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from mlir import ir
@@ -136,6 +136,24 @@ class IndexArithmetic(Arithmetic):
         if isinstance(a, int):
             return a % b
         return 0 if b == 1 else self._index_op("arith.remui", a, b)
+
+    def offset(self, index: Iterable[Index], strides: Iterable[int], start: Index = 0) -> Index:
+        """`start`, and each position times its stride."""
+        for i, stride in zip(index, strides, strict=True):
+            start = self.add(start, self.mul(i, stride))
+        return start
+
+    def least(self, a: Index, b: Index) -> Index:
+        """The smaller of two positions, which may be negative."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self.binary("minsi", self.materialize(a), self.materialize(b))
+
+    def greatest(self, a: Index, b: Index) -> Index:
+        """The larger of two positions, which may be negative."""
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self.binary("maxsi", self.materialize(a), self.materialize(b))
 
     # Scopes: values created inside a loop or a branch must not be reused outside
 

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from mlir import ir
 
 from ...codegen.options import ACROSS, BARRIER, DOWN, GROUP_SPACE, STEP, GroupShape
-from ..core.builder import Builder, Index, Value
+from ..core.builder import Builder, Value
 from ..core.elements import Scalar, flatten
-from ..core.memory import Place, bytes_of
+from ..core.memory import bytes_of
+from ..core.slots import Slots
 
 ALIGNMENT_BYTES = 64
 """Bytes to which arrays in a group's memory are aligned."""
@@ -67,21 +68,9 @@ class Group:
         assert self.used <= self.shape.memory, "kernels that need more have no form for groups"
         return b.at_entry("memref.view", _memory(b, count, element), [self._bytes, b.at(place)])
 
-
-class SharedScalars:
-    """`count` values in a group's memory, each of parts of these types."""
-
-    def __init__(self, group: Group, types: Sequence[ir.Type], count: int):
-        self.b, self.types = group.b, types
-        self._arrays = [group.take(type, count) for type in self.types]
-
-    def read(self, position: Index) -> list[Value]:
-        arrays = zip(self._arrays, self.types, strict=True)
-        return [self.b.load(Place(array, position), type, bytes_of(type)) for array, type in arrays]
-
-    def write(self, position: Index, value: Scalar) -> None:
-        for array, type, part in zip(self._arrays, self.types, flatten(value), strict=True):
-            self.b.store(part, Place(array, position), bytes_of(type))
+    def slots(self, types: Sequence[ir.Type], count: int) -> Slots:
+        """Memory for `count` values of parts of these types."""
+        return Slots(self.b, types, [self.take(type, count) for type in types])
 
 
 def types_of(value: Scalar) -> list[ir.Type]:

@@ -13,16 +13,17 @@ from contextlib import nullcontext
 from ...codegen.options import GroupShape
 from ...hlo.records import dataclass
 from ..core.builder import Index, Value
-from ..core.elements import Scalar, flatten, parts, unflatten
+from ..core.elements import Scalar, flatten, gathered, unflatten
 from ..core.graph import Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits, fewer, more
+from ..loops.form import Answer, fewer, fitting, more
 from ..loops.ranges import positions_of
 from ..loops.reduced import initials_of, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..reductions.results import write_together
-from .group import ALIGNMENT_BYTES, Group, SharedScalars, types_of
+from .group import ALIGNMENT_BYTES, Group, types_of
 from .group_rows import neutral, operation_of
 
 MINIMUM_ITEM_ROWS = 2
@@ -63,8 +64,7 @@ class ColumnBlocks:
 
 def fits(view: View, subject: Subject) -> Answer:
     assert view.group is not None
-    blocks = column_blocks_of(subject.products, view.group)
-    return blocks if isinstance(blocks, str) else Fits(blocks)
+    return fitting(column_blocks_of(subject.products, view.group))
 
 
 def emit(e: Elemental, subject: Subject, blocks: ColumnBlocks, group: Group) -> None:
@@ -74,7 +74,7 @@ def emit(e: Elemental, subject: Subject, blocks: ColumnBlocks, group: Group) -> 
 def column_blocks_of(nodes: Sequence[Node], shape: GroupShape) -> ColumnBlocks | str:
     """The blocks of reductions; why an order of their terms may matter, or a group has too little to share."""
     operand, reduced = nodes[0].inputs[0], reduced_dimensions(nodes[0])
-    order = [d for d in reversed(operand.shape.minor_to_major) if operand.dims[d] != 1]
+    order = operand.order
     rows = tuple(d for d in order if d in reduced)
     length, column = math.prod(operand.dims[d] for d in rows), order[-1]
     if operand.dims[column] < shape.across or length < MINIMUM_ITEM_ROWS * shape.down:
@@ -105,10 +105,10 @@ class ColumnKernel:
         b, blocks, group = self.b, self.blocks, self.group
         arrays = []
         for sums in self._sums():
-            arrays.append(SharedScalars(group, types_of(sums[0]), blocks.width * group.shape.down))
+            arrays.append(group.slots(types_of(sums[0]), blocks.width * group.shape.down))
             line = b.mul(group.down, blocks.width)
             for n, value in enumerate(sums):
-                arrays[-1].write(b.add(line, self._column(n)), value)
+                arrays[-1].write(b.add(line, self._column(n)), flatten(value))
         group.barrier()
         with group.only(b.compare_integers("ult", group.down, b.constant(blocks.each, b.types.i64))):
             place = b.add(b.mul(group.down, blocks.items), group.across)
@@ -169,13 +169,9 @@ class ColumnKernel:
         return found
 
     def _gathered(self, values: Sequence[Value]) -> list[list[Scalar]]:
-        remaining, found = iter(values), []
-        for node in self.blocks.nodes:
-            dtype = node.output.dtype
-            found.append(
-                [unflatten([next(remaining) for _ in range(parts(dtype))], dtype) for _ in range(self.blocks.each)]
-            )
-        return found
+        each, dtypes = self.blocks.each, [node.output.dtype for node in self.blocks.nodes]
+        found = gathered(values, [dtype for dtype in dtypes for _ in range(each)])
+        return [found[n : n + each] for n in range(0, len(found), each)]
 
     def _rows(self) -> tuple[Index, Index]:
         """(The number of an item's rows, the first of them). The number is the same for neighbours across, which a
@@ -191,7 +187,7 @@ class ColumnKernel:
         is_whole, is_rest = (b.compare_integers(how, self.group.down, b.constant(whole, i64)) for how in ("ult", "eq"))
         return b.select(is_whole, counts[0], b.select(is_rest, *counts[1:])), start
 
-    def _total(self, node: Node, array: SharedScalars, place: Index) -> Scalar:
+    def _total(self, node: Node, array: Slots, place: Index) -> Scalar:
         """The result of a column: its initial value and the sums of all items, in their order."""
         b, e, dtype = self.b, self.e, node.output.dtype
         places = [b.add(place, self.blocks.width * n) for n in range(self.group.shape.down)]

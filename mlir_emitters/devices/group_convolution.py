@@ -12,7 +12,7 @@ from ...codegen.options import GroupShape
 from ..core.builder import Index, Value
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits, fewer
+from ..loops.form import Answer, fewer, fitting
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..products.dot import accumulator_of
@@ -24,8 +24,7 @@ from .group_dot import MINIMUM_TERMS, Side, TileKernel, Tiling, side_of, tiled
 
 def fits(view: View, subject: Subject) -> Answer:
     assert view.group is not None
-    tiling = tiling_of(subject.node, view.group)
-    return tiling if isinstance(tiling, str) else Fits(tiling)
+    return fitting(tiling_of(subject.node, view.group))
 
 
 def emit(e: Elemental, subject: Subject, tiling: Tiling, group: Group) -> None:
@@ -42,8 +41,7 @@ def tiling_of(node: Node, shape: GroupShape) -> Tiling | str:
     if count < MINIMUM_TERMS:
         return fewer(count, "terms", MINIMUM_TERMS)
     terms = ((labels.input_feature, labels.kernel_input_feature, geometry.inputs),)
-    order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
-    sites_are_wide = bool(order) and order[0] != labels.output_feature
+    sites_are_wide = node.output.fastest not in (None, labels.output_feature)
     across, down = (shape.across, shape.columns), (shape.down, shape.rows)
     places = tuple(node.output.dims[d] for d in _site_dimensions(node))
     left = side_of(lhs, places, (labels.input_feature,), 0, *(across if sites_are_wide else down))
@@ -112,8 +110,8 @@ class ConvolutionKernel(TileKernel):
         b, site, labels = self.b, self._site(free), self.tiling.node.attributes["dim_labels"]
         index = [*geometry.factors(b, site, [0] * len(self.taps), term)[0]]
         for n, (slide, tap) in enumerate(zip(geometry.slides, self.taps, strict=True)):
-            place = b.binary("maxsi", b.materialize(_place(self, slide, site.spatial[n], tap)), 0)
-            place = b.binary("minsi", place, (slide.input - 1) * slide.gap)
+            place = b.greatest(_place(self, slide, site.spatial[n], tap), 0)
+            place = b.least(place, (slide.input - 1) * slide.gap)
             index[labels.input_spatial[n]] = b.div(place, slide.gap)
         return tuple(index)
 

@@ -6,22 +6,23 @@ Each line of memory that a tile touches is read whole by the items of one group,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from ...codegen.options import GroupShape
 from ...hlo.records import dataclass
+from ..core.access import AccessMap
 from ..core.builder import Index
-from ..core.elements import scalar_types
+from ..core.elements import flatten, scalar_types
 from ..core.graph import Buffer, origin
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits
-from ..loops.loops import crossing_dimension, leaves
+from ..loops.form import Answer, fitting
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..reductions.results import write_together
 from ..roots import why_no_loops
-from .group import ALIGNMENT_BYTES, Group, SharedScalars
+from .group import ALIGNMENT_BYTES, Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,7 @@ class CrossingTiles:
 def fits(view: View, subject: Subject) -> Answer:
     if subject.products or not isinstance(subject.rows, str) or not _is_nest(view, subject):
         return "the results are not computed by one nest of loops, element by element"
-    tiles = crossing_tiles_of(subject.results, view.group) if view.group is not None else ""
-    return tiles if isinstance(tiles, str) else Fits(tiles)
+    return fitting(crossing_tiles_of(subject.reads, view.group) if view.group is not None else "")
 
 
 def _is_nest(view: View, subject: Subject) -> bool:
@@ -58,20 +58,20 @@ def _is_nest(view: View, subject: Subject) -> bool:
 
 
 def emit(e: Elemental, subject: Subject, tiles: CrossingTiles, group: Group) -> None:
-    kernel = CrossingKernel(e, tiles, group, subject.results)
+    kernel = CrossingKernel(e, tiles, group, subject.reads)
     kernel.emit(lambda index: write_together(e, subject.results, index))
 
 
-def crossing_tiles_of(group: Sequence[Buffer], shape: GroupShape) -> CrossingTiles | str:
+def crossing_tiles_of(reads: AccessMap, shape: GroupShape) -> CrossingTiles | str:
     """The tiles of results of one shape; why they read along their memory, or are smaller than a group."""
     least = max(shape.across, shape.down)
-    crossing = crossing_dimension(group, least)
+    crossing = reads.crossing(least)
     if crossing is None:
         return f"nothing is read along another dimension than the results', both of at least {least} elements"
     slow, fast = crossing
     sides = (slow, shape.down * shape.rows), (fast, shape.across * shape.columns)
-    order = reversed(group[0].shape.minor_to_major)
-    return CrossingTiles(group[0].dims, sides, tuple(d for d in order if d not in crossing))
+    first, order = reads.results[0], reversed(reads.results[0].shape.minor_to_major)
+    return CrossingTiles(first.dims, sides, tuple(d for d in order if d not in crossing))
 
 
 class CrossingKernel:
@@ -81,24 +81,16 @@ class CrossingKernel:
     them lie in the group's memory between, as far as there is room.
     """
 
-    def __init__(self, e: Elemental, tiles: CrossingTiles, group: Group, results: Sequence[Buffer]):
+    def __init__(self, e: Elemental, tiles: CrossingTiles, group: Group, reads: AccessMap):
         self.e, self.b, self.tiles, self.group = e, e.b, tiles, group
         ((self.slow, self.height), (self.fast, self.width)) = tiles.sides
         self.pitch = self.height + 1  # a line further is another bank, and another set of a cache
-        self.staged: list[tuple[Buffer, tuple[int, ...], SharedScalars]] = []
-        self.sources = dict.fromkeys(found for result in results for found in self._sources(result))
-
-    def _sources(self, result: Buffer) -> Iterator[tuple[Buffer, tuple[int, ...]]]:
-        """What is read across the results, and the dimensions of a result along which its own run."""
-        for source, places in leaves(result):
-            known = tuple(place for place in places if place is not None)
-            fastest = next((d for d in source.shape.minor_to_major if source.dims[d] != 1), None)
-            if fastest is not None and len(known) == len(places) and places[fastest] == self.slow:
-                yield source, known
+        self.staged: list[tuple[Buffer, tuple[int, ...], Slots]] = []
+        self.sources = [x for x in reads.leaves if x.follows(self.slow)]
 
     def emit(self, write: Callable[[Indices], None]) -> None:
         for found in self.sources:
-            self._stage(*found)
+            self._stage(found.buffer, tuple(run.dimension for run in found.runs if run is not None))
         if self.staged:
             self.group.barrier()
         shape = self.group.shape
@@ -143,7 +135,7 @@ class CrossingKernel:
         if group.used + count * source.dtype.bytes + ALIGNMENT_BYTES > shape.memory or self.height % shape.across:
             return
         types = scalar_types(b.types, source.dtype, raw=True)
-        array = SharedScalars(group, types, count)
+        array = group.slots(types, count)
         index, starts = self._begin()
         for down in range(0, self.width, shape.down):
             for across in range(0, self.height, shape.across):
@@ -151,5 +143,5 @@ class CrossingKernel:
                 index[self.slow], index[self.fast] = b.add(starts[0], y), b.add(starts[1], x)
                 with self._within(index):
                     raw = self.e.value(source, tuple(index[d] for d in places), raw=True)
-                    array.write(b.add(b.mul(x, self.pitch), y), raw)
+                    array.write(b.add(b.mul(x, self.pitch), y), flatten(raw))
         self.staged.append((source, places, array))

@@ -17,13 +17,13 @@ from ..core.builder import Index, Value
 from ..core.elements import flatten
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.form import Answer, Fits, fewer
+from ..loops.form import Answer, fewer, fitting
 from ..loops.ranges import positions_of
 from ..loops.view import Subject, View
 from ..numerics.convert import convert_to
 from ..products.dot import accumulator_of, dimension_numbers, multiply_add, narrow, operand_indices
 from ..reductions.results import write_together
-from .group import Group, SharedScalars
+from .group import Group
 
 MINIMUM_ROWS, MINIMUM_TERMS = 8, 8
 """Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
@@ -79,8 +79,7 @@ class Tiling:
 
 def fits(view: View, subject: Subject) -> Answer:
     assert view.group is not None
-    tiling = tiling_of(subject.node, view.group)
-    return tiling if isinstance(tiling, str) else Fits(tiling)
+    return fitting(tiling_of(subject.node, view.group))
 
 
 def emit(e: Elemental, subject: Subject, tiling: Tiling, group: Group) -> None:
@@ -96,8 +95,7 @@ def tiling_of(node: Node, shape: GroupShape) -> Tiling | str:
     lefts = [d for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_sum)]
     rights = [d for d in range(len(rhs.dims)) if d not in (*rhs_batch, *rhs_sum)]
     first, second = len(lhs_batch), len(lhs_batch) + len(lefts)
-    order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
-    left_is_wide = bool(order) and first <= order[0] < second
+    left_is_wide = node.output.fastest in range(first, second)
     across, down = (shape.across, shape.columns), (shape.down, shape.rows)
     left = side_of(lhs, tuple(lhs.dims[d] for d in lefts), lhs_sum, first, *(across if left_is_wide else down))
     right = side_of(rhs, tuple(rhs.dims[d] for d in rights), rhs_sum, second, *(down if left_is_wide else across))
@@ -134,8 +132,7 @@ def side_of(operand: Buffer, sizes: tuple[int, ...], summed: Sequence[int], firs
     each = 1
     while each < most and each * items < math.prod(sizes):
         each *= 2
-    fastest = next((d for d in operand.shape.minor_to_major if operand.dims[d] != 1), -1)
-    return Side(operand, sizes, first, items, each, fastest in summed)
+    return Side(operand, sizes, first, items, each, operand.fastest in summed)
 
 
 class TileKernel:
@@ -146,7 +143,7 @@ class TileKernel:
         self.wide, self.depth = accumulator_of(tiling.node), tiling.depth
         self.zero = self._zero()
         sides = (tiling.left, tiling.right)
-        self.shared = {side: SharedScalars(group, [self.zero.type], self.depth * side.tile) for side in sides}
+        self.shared = {side: group.slots([self.zero.type], self.depth * side.tile) for side in sides}
         self.at_tile()
 
     def at_tile(self) -> None:
@@ -203,7 +200,7 @@ class TileKernel:
         for one, two in self._shares(slow, fast):
             term, free = (two, one) if side.contiguous else (one, two)
             value = self._element(side, b.add(self.starts[side], free), b.add(first, term))
-            self.shared[side].write(self._in_memory(side, term, free), value)
+            self.shared[side].write(self._in_memory(side, term, free), [value])
 
     def _shares(self, slow: int, fast: int) -> Iterator[tuple[Index, Index]]:
         """The positions that the item has of `slow` × `fast` ones. A vector of items sees that they are neighbours

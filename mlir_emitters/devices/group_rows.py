@@ -17,18 +17,19 @@ from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Value
-from ..core.elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, parts, unflatten
+from ..core.elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, gathered, parts, unflatten
 from ..core.graph import STEPWISE, WIDENED, Buffer, Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, positions_of
-from ..loops.reduced import initials_of, operands_of
+from ..loops.reduced import initials_of, only_op, operands_of
 from ..loops.row_graph import Role, RowGraph
 from ..loops.view import Subject, View
 from ..reductions.reduce import combine, finished
 from ..rows.row_walks import Rows, Walk, is_reduced
 from ..rows.rows import RowKernel
-from .group import ALIGNMENT_BYTES, Group, SharedScalars, types_of
+from .group import ALIGNMENT_BYTES, Group, types_of
 
 MINIMUM_ROW_ELEMENTS = 32
 """Minimum elements of a row for which a group has work for its items."""
@@ -109,16 +110,13 @@ def taken(reductions: int, lanes: int) -> int:
 
 def operation_of(node: Node, length: int) -> Op | None:
     """The operation of a reduction whose items' parts may be combined in any order; None for another."""
-    body, dtype = node.bodies[0], node.outputs[0].dtype
-    root = body.outputs[0].writer
-    if len(node.outputs) != 1 or root is None or {*root.inputs} != {*body.parameters}:
-        return None
+    op, dtype = only_op(node), node.outputs[0].dtype
     if dtype.is_complex:
-        return root.opcode if root.opcode is Op.ADD else None
+        return op if op is Op.ADD else None
     if dtype.is_float:
         wide = dtype not in ROUNDED or (dtype in WIDENED and length > STEPWISE)
-        return root.opcode if wide and root.opcode in FLOATS else None
-    return root.opcode if dtype not in SMALL_INTEGERS and root.opcode in INTEGERS else None
+        return op if wide and op in FLOATS else None
+    return op if dtype not in SMALL_INTEGERS and op in INTEGERS else None
 
 
 def neutral(b: Builder, op: Op, dtype: DType) -> list[Value]:
@@ -203,8 +201,7 @@ class GroupRows(RowKernel):
 
     @staticmethod
     def _parts(nodes: Sequence[Node], values: Sequence[Value]) -> list[Scalar]:
-        remaining = iter(values)
-        return [unflatten([next(remaining) for _ in range(parts(n.output.dtype))], n.output.dtype) for n in nodes]
+        return gathered(values, [n.output.dtype for n in nodes])
 
     def _totals(self, nodes: Sequence[Node], values: Sequence[Value]) -> list[Scalar]:
         """The items' parts of reductions, combined: √n items combine √n parts each, then all items combine these, in
@@ -214,20 +211,20 @@ class GroupRows(RowKernel):
             return []
         b, group, lanes = self.b, self.group, self.lanes
         few, own = 1 << ((lanes.bit_length() - 1) // 2), self._parts(nodes, values)
-        every = [SharedScalars(group, types_of(part), lanes * self.rows) for part in own]
-        some = [SharedScalars(group, types_of(part), few * self.rows) for part in own]
+        every = [group.slots(types_of(part), lanes * self.rows) for part in own]
+        some = [group.slots(types_of(part), few * self.rows) for part in own]
         for array, part in zip(every, own, strict=True):
-            array.write(self._of_row(group.across, lanes), part)
+            array.write(self._of_row(group.across, lanes), flatten(part))
         group.barrier()
         with group.only(b.compare_integers("ult", group.across, b.constant(few, b.types.i64))):
             places = [self._of_row(b.add(group.across, few * k), lanes) for k in range(lanes // few)]
             for node, array, target in zip(nodes, every, some, strict=True):
-                target.write(self._of_row(group.across, few), self._combined(node, array, places))
+                target.write(self._of_row(group.across, few), flatten(self._combined(node, array, places)))
         group.barrier()
         places = [self._of_row(k, few) for k in range(few)]
         return [self._combined(node, array, places) for node, array in zip(nodes, some, strict=True)]
 
-    def _combined(self, node: Node, array: SharedScalars, places: Sequence[Index]) -> Scalar:
+    def _combined(self, node: Node, array: Slots, places: Sequence[Index]) -> Scalar:
         """Values in the group's memory, combined in this order."""
         dtype = node.output.dtype
         total = unflatten(array.read(places[0]), dtype)

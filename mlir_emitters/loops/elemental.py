@@ -118,10 +118,7 @@ class Elemental:
             return index[0]
         if isinstance(index, Reshaped) and buffer.shape.is_row_major:
             return index.place
-        total: Index = 0
-        for i, stride in zip(index, buffer.strides, strict=True):
-            total = self.b.add(total, self.b.mul(i, stride))
-        return total
+        return self.b.offset(index, buffer.strides)
 
     def load_raw(self, buffer: Buffer, offset: Index) -> Scalar:
         return load_element(self.b, self.pointers[buffer.argument], buffer.dtype, offset)

@@ -12,7 +12,7 @@ from ...hlo.opcodes import Op
 from ..core.builder import Index
 from ..core.elements import raw_type
 from ..core.facts import Facts
-from ..core.graph import Buffer
+from ..core.graph import Buffer, visited
 from ..numerics.elementwise import EMIT
 from .elemental import Elemental
 
@@ -32,20 +32,15 @@ def streams(facts: Facts, operands: Iterable[Buffer], source: Buffer) -> list[Bu
 
     source: a buffer by whose strides they are read.
     """
-    found: dict[Buffer, None] = {}
-    stack, seen = list(operands), set[Buffer]()
-    while stack:
-        buffer = stack.pop()
-        if buffer in seen:
-            continue
-        seen.add(buffer)
-        if buffer.writer is None:
-            if buffer.argument >= 0 and _has_offsets_of(buffer, source):
-                found[buffer] = None
-        elif buffer.writer.opcode in EMIT or buffer.writer.opcode in (Op.RESHAPE, Op.BITCAST):
-            stack.extend(buffer.writer.inputs)
+
+    def inputs(buffer: Buffer) -> Sequence[Buffer]:
+        node = buffer.writer
+        return node.inputs if node and (node.opcode in EMIT or node.opcode in (Op.RESHAPE, Op.BITCAST)) else ()
+
+    read = (x for x in visited(operands, inputs) if x.writer is None and x.argument >= 0)
+    found = [x for x in read if _has_offsets_of(x, source)]
     large = any(math.prod(x.dims) * x.dtype.bytes >= facts.processor.second_cache_bytes for x in found)
-    return list(found) if large and len(found) <= MAXIMUM_STREAMS and not any(x.dtype.is_complex for x in found) else []
+    return found if large and len(found) <= MAXIMUM_STREAMS and not any(x.dtype.is_complex for x in found) else []
 
 
 def _has_offsets_of(buffer: Buffer, source: Buffer) -> bool:

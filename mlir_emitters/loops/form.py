@@ -31,6 +31,11 @@ Answer: TypeAlias = Fits | str
 """The other answer: why a form does not fit, in a line."""
 
 
+def fitting(found: Any, in_steps: bool = True) -> Answer:
+    """The answer with what was found; the reason if that is one."""
+    return found if isinstance(found, str) else Fits(found, in_steps)
+
+
 class Results(Enum):
     """Which results a form is for: any, one, or each output of the root, once."""
 

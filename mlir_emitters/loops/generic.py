@@ -166,13 +166,11 @@ def _place(e: Elemental, operand: Operand, rank: int) -> tuple[Value, ir.AffineM
     b, buffer, index = e.b, operand.buffer, operand.index
     strides: Sequence[int] = (1,) if isinstance(index, Linear) else buffer.strides
     each = parts(buffer.dtype)
-    offset: Index = 0
+    offset = b.offset((i.start if isinstance(i, Axis) else i for i in index), strides)
     sizes: list[Index] = []
     steps: list[int] = []
     results: list[ir.AffineExpr] = []
     for i, stride in zip(index, strides, strict=True):
-        start = i.start if isinstance(i, Axis) else i
-        offset = b.add(offset, b.mul(start, stride))
         if isinstance(i, Axis):
             sizes.append(i.count)
             steps.append(i.step * stride * each)

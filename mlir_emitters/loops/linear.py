@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...hlo.opcodes import Op
-from ..core.graph import Buffer, Node
-from ..numerics.elementwise import EMIT
+from ..core.access import AT_PLACE
+from ..core.graph import Buffer, Node, visited, writers
 
 
 def is_linear(group: Sequence[Buffer]) -> bool:
     """Whether offset i of every output depends only on offset i of full-size arrays and on scalars."""
     if not group[0].dims or group[0].shape.size == 1:
         return False
-    stack, seen = [r.writer for r in group if r.writer is not None], set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        sources = _linear_sources(node)
-        if sources is None:
-            return False
-        stack.extend(x.writer for x in sources if x.writer is not None)
-    return True
+    nodes = visited(writers(group), lambda node: writers(_linear_sources(node) or ()))
+    return all(_linear_sources(node) is not None for node in nodes)
 
 
 def _linear_sources(node: Node) -> Sequence[Buffer] | None:
     """The full-size operands that a node reads at the result's own offset; None if it reads elsewhere."""
-    by_element = node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT)
+    by_element = node.opcode in AT_PLACE or node.opcode is Op.BITCAST_CONVERT
     rule = _of_elementwise if by_element else LINEAR.get(node.opcode)
     return rule(node) if rule is not None else None
 

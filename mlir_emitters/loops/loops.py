@@ -8,14 +8,13 @@ import math
 from collections.abc import Callable, Sequence
 
 from ...hlo.opclasses import EXPENSIVE
-from ...hlo.opcodes import Op
 from ...planning.partition import Partition
-from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.access import AccessMap
+from ..core.builder import Builder, Index, Loop, Unroll
 from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..core.index_arithmetic import Axis
-from ..numerics.elementwise import EMIT
-from .ranges import Steps, grouped, neighbours, open_steps, width_of
+from .ranges import Steps, grouped, neighbours, outer_loops, width_of
 
 TILE_SIDE = 16
 """Elements along each side of a tile."""
@@ -42,10 +41,6 @@ MAXIMUM_COPIES = 8
 """Copies of a loop: three or five, beside each other, make long transposes faster."""
 
 
-Places = tuple[int | None, ...]
-"""For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
-
-
 Before = Callable[[Sequence[Index], Index, Index], None]
 
 
@@ -65,8 +60,7 @@ class Inner:
         return self.b.add(start, self.loops[-1].index)
 
     def close(self) -> None:
-        for loop in reversed(self.loops):
-            self.b.close_loop(loop)
+        self.b.close_loops(self.loops)
 
 
 class Axes(Inner):
@@ -100,43 +94,31 @@ def with_loops(
     kind: of the loops that `body` is directly in, but for those over steps. unroll: their mode, if it is not that of
     the elements' dtype.
     """
-    index: list[Index] = [0] * len(over.dims)
-    loops: list[Loop] = []
     unroll = unroll_of(b.facts, over) if unroll is None else unroll
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
-    order = [d for d in reversed(over.shape.minor_to_major) if over.dims[d] != 1 and d not in inside]
-    few = not order or (
-        inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE and _count(over, order) in INTERLEAVED_ELEMENTS
-    )
+    order = [d for d in over.order if d not in inside]
+    many = inside and over.dims[inside[-1]] >= MINIMUM_TILED_SIDE
+    few = not order or (many and _count(over, order) in INTERLEAVED_ELEMENTS)
+
+    def nest(places: dict[int, Index], inner: Inner, row: tuple[int, int] | None = None) -> None:
+        for d in order:
+            start, count = row if row is not None and d == order[-1] else (0, over.dims[d])
+            places[d] = inner.open(start, count, unroll)
+        b.scopes.append({})
+        body(tuple(places.get(d, 0) for d in range(len(over.dims))))
+        b.scopes.pop()
+        inner.close()
+
     if steps is not None and len(inside) > 1 and few and not b.by_element:
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         for outer, first, count in neighbours(b, steps, [over.dims[d] for d in inside]):
             inner = kind(b)
-            for d, place in zip(
-                inside, [*outer, inner.open(first, count, Unroll.ANY if order else unroll)], strict=True
-            ):
-                index[d] = place
-            for d in order:
-                index[d] = inner.open(0, over.dims[d], unroll)
-            body(tuple(index))
-            inner.close()
+            last = inner.open(first, count, Unroll.ANY if order else unroll)
+            nest(dict(zip(inside, [*outer, last], strict=True)), inner)
         return
-    if steps is not None:
-        loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
-        loops.append(loop)
-        for d, place in zip(inside, places, strict=True):
-            index[d] = place
-    for start, count in _pieces(over.dims[order[-1]] if order else 1, cheap):
-        inner = kind(b)
-        for d in order:
-            last = d == order[-1]
-            index[d] = inner.open(start if last else 0, count if last else over.dims[d], unroll)
-        b.scopes.append({})
-        body(tuple(index))
-        b.scopes.pop()
-        inner.close()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    with outer_loops(b, steps, inside, over.dims, (), of_steps=unroll) as places:
+        for row in _pieces(over.dims[order[-1]] if order else 1, cheap):
+            nest(dict(places), kind(b), row)
 
 
 def _count(over: Buffer, dimensions: Sequence[int]) -> int:
@@ -157,37 +139,13 @@ def unroll_of(facts: Facts, over: Buffer) -> Unroll:
     """
     if over.dtype.bytes <= 2:
         return Unroll.SHORT
-    own = _fastest(over)
+    own = over.fastest
     gathers = facts.processor.gathers and not over.dtype.is_complex
     return (
         Unroll.NONE
         if gathers and own is not None and MINIMUM_GATHERED_ELEMENTS <= over.dims[own] <= MAXIMUM_GATHERED_ELEMENTS
         else Unroll.ANY
     )
-
-
-def crossing_dimension(group: Sequence[Buffer], least: int = MINIMUM_TILED_SIDE) -> tuple[int, int] | None:
-    """(result dimension along which a source is contiguous, the result's own), if they differ and neither is shorter
-    than `least`.
-    """
-    result = group[0]
-    own = _fastest(result)
-    if own is None or result.dims[own] < least:
-        return None
-    for buffer in group:
-        for source, places in leaves(buffer):
-            fast = _fastest(source)
-            place = places[fast] if fast is not None else None
-            if place is not None and place != own and result.dims[place] >= least and own in places:
-                return place, own
-    return None
-
-
-def crossing_leaves(group: Sequence[Buffer], crossing: tuple[int, int]) -> list[tuple[Buffer, Places]]:
-    """The arrays that are contiguous along the first of the two dimensions, and run along the other, too."""
-    found = {leaf: None for buffer in group for leaf in leaves(buffer)}
-    across = [(source, places) for source, places in found if set(crossing) <= set(places)]
-    return [(s, p) for s, p in across if (fast := _fastest(s)) is not None and p[fast] == crossing[0]]
 
 
 def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
@@ -198,42 +156,13 @@ def are_few(facts: Facts, group: Sequence[Buffer]) -> bool:
     return len(made) < PLAIN_NODES and not any(node.bodies or node.opcode in EXPENSIVE for node in made)
 
 
-def copied_across(group: Sequence[Buffer]) -> bool:
+def copied_across(reads: AccessMap) -> bool:
     """Whether a source is read across the order of memory in loops of which LLVM would make many copies: it puts
     vectors together element by element there. A kernel of 3 × 3 positions took 50 ms to compile.
     """
-    own = _fastest(group[0])
-    copies = math.prod(n for d, n in enumerate(group[0].dims) if d != own and n < UNROLLED_ITERATIONS)
-    return copies > MAXIMUM_COPIES and crossing_dimension(group, 2) is not None
-
-
-def _fastest(buffer: Buffer) -> int | None:
-    """The dimension that is contiguous in memory; dimensions of size 1 are ignored."""
-    return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
-
-
-def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
-    """The arrays in memory that a result reads, and how the result's dimensions run along theirs."""
-    found, seen = [], set()
-    stack: list[tuple[Buffer, Places]] = [(result, tuple(range(len(result.dims))))]
-    while stack:
-        buffer, places = stack.pop()
-        if (buffer, places) in seen:
-            continue
-        seen.add((buffer, places))
-        node = buffer.writer
-        if node is None:
-            found.append((buffer, places))
-        elif node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
-            stack += [(x, places) for x in node.inputs if x.dims]
-        elif node.opcode is Op.TRANSPOSE:
-            moved: list[int | None] = [None] * len(places)
-            for place, d in zip(places, node.attributes["dimensions"], strict=True):
-                moved[d] = place
-            stack.append((node.inputs[0], tuple(moved)))
-        elif node.opcode is Op.BROADCAST:
-            stack.append((node.inputs[0], tuple(places[d] for d in node.attributes.get("dimensions", ()))))
-    return found
+    first = reads.results[0]
+    copies = math.prod(n for d, n in enumerate(first.dims) if d != first.fastest and n < UNROLLED_ITERATIONS)
+    return copies > MAXIMUM_COPIES and reads.crossing(2) is not None
 
 
 def are_whole_tiles(over: Buffer, sides: tuple[int, int], partition: Partition | None) -> bool:
@@ -260,81 +189,42 @@ def tiled(
     """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind, unroll: of the loops in a
     tile. before: called with the positions along the other dimensions and the starts along these, before those loops.
     """
-    if steps is not None:
-        _tiled_steps(b, over, crossing, body, steps, kind, before, unroll)
-        return
-    index: list[Index] = [0] * len(over.dims)
-    loops: list[Loop] = []
-    for d in reversed(over.shape.minor_to_major):
-        if over.dims[d] != 1 and d not in crossing:
-            loops.append(b.open_loop(0, over.dims[d]))
-            index[d] = loops[-1].index
-    starts: dict[int, Value] = {}
-    for d in crossing:
-        loops.append(b.open_loop(0, over.dims[d], TILE_SIDE))
-        starts[d] = loops[-1].index
-    before(index, starts[crossing[0]], starts[crossing[1]])
-    inner = kind(b)
-    for d in crossing:
-        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), unroll)
-    body(tuple(index))
-    inner.close()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    (slow, fast), dims = crossing, over.dims
+    inside: tuple[int, ...] = () if steps is None else steps.dimensions
+    index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
+    others = [d for d in over.order if d not in (*crossing, *inside)]
+
+    def tiles(top: Index, around: Sequence[int] = (), height: int | None = None) -> None:
+        """All tiles of a row of them, in loops over the dimensions around."""
+        with outer_loops(b, None, (), dims, around) as places, b.loop(0, dims[fast], TILE_SIDE) as left:
+            index.update(places)
+            before([*index.values()], top, left.index)
+            inner = kind(b)
+            index[slow] = inner.open(top, _side(b, top, dims[slow]) if height is None else height, unroll)
+            index[fast] = inner.open(left.index, _side(b, left.index, dims[fast]), unroll)
+            body(tuple(index.values()))
+            inner.close()
+
+    if steps is None:
+        with outer_loops(b, None, (), dims, others) as places, b.loop(0, dims[slow], TILE_SIDE) as top:
+            index.update(places)
+            tiles(top.index)
+    elif slow in inside:
+        width = width_of(steps.partition, dims[slow], TILE_SIDE)
+        assert width is not None
+        for outer, start, height in grouped(b, steps, [dims[d] for d in inside], width):
+            index.update(zip(inside, outer, strict=False))
+            tiles(start, others, height)
+    else:
+        whole = dims[slow] - dims[slow] % TILE_SIDE
+        with outer_loops(b, steps, inside, dims, ()) as places:
+            index.update(places)
+            for start, end, height in ((0, whole, TILE_SIDE), (whole, dims[slow], dims[slow] - whole)):
+                if start < end:
+                    with b.loop(start, end, height) as top:
+                        tiles(top.index, others, height)
 
 
 def _side(b: Builder, start: Index, size: int) -> Index:
     """The places of a tile that begins at `start`, along a dimension of this size."""
-    return TILE_SIDE if size % TILE_SIDE == 0 else b.binary("minsi", b.materialize(b.sub(size, start)), TILE_SIDE)
-
-
-def _tiled_steps(
-    b: Builder,
-    over: Buffer,
-    crossing: tuple[int, int],
-    body: Callable[[tuple[Index, ...]], None],
-    steps: Steps,
-    kind: type[Inner],
-    before: Before,
-    unroll: Unroll,
-) -> None:
-    (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
-    index: list[Index] = [0] * len(dims)
-    others = [d for d in reversed(over.shape.minor_to_major) if dims[d] != 1 and d not in (*crossing, *inside)]
-
-    def tile(top: Index, height: int) -> None:
-        """All tiles of a row of them."""
-        loops = []
-        for d in others:
-            loops.append(b.open_loop(0, dims[d]))
-            index[d] = loops[-1].index
-        loops.append(b.open_loop(0, dims[fast], TILE_SIDE))
-        left = loops[-1].index
-        before(index, top, left)
-        inner = kind(b)
-        index[slow] = inner.open(top, height, unroll)
-        index[fast] = inner.open(left, _side(b, left, dims[fast]), unroll)
-        body(tuple(index))
-        inner.close()
-        for loop in reversed(loops):
-            b.close_loop(loop)
-
-    sizes = [dims[d] for d in inside]
-    if slow in inside:
-        width = width_of(steps.partition, dims[slow], TILE_SIDE)
-        assert width is not None
-        for outer, top, height in grouped(b, steps, sizes, width):
-            for d, place in zip(inside, outer, strict=False):
-                index[d] = place
-            tile(top, height)
-        return
-    around, places = open_steps(b, steps, sizes)
-    for d, place in zip(inside, places, strict=True):
-        index[d] = place
-    for start, height in ((0, TILE_SIDE), (dims[slow] - dims[slow] % TILE_SIDE, dims[slow] % TILE_SIDE)):
-        if height and (start or dims[slow] >= TILE_SIDE):
-            with b.loop(
-                start, dims[slow] - dims[slow] % TILE_SIDE if height == TILE_SIDE else dims[slow], height
-            ) as loop:
-                tile(loop.index, height)
-    b.close_loop(around)
+    return TILE_SIDE if size % TILE_SIDE == 0 else b.least(b.sub(size, start), TILE_SIDE)

@@ -70,12 +70,15 @@ def outer_loops(
     dims: Sequence[int],
     order: Sequence[int],
     unroll: Unroll = Unroll.ANY,
+    of_steps: Unroll = Unroll.ANY,
 ) -> Iterator[dict[int, Index]]:
-    """Loops over dimensions in this order, those that the steps number (`inside`) first: dimension → position."""
+    """Loops over dimensions in this order, those that the steps number (`inside`) first: dimension → position.
+    unroll: of the loops but for that over steps.
+    """
     loops: list[Loop] = []
     places: dict[int, Index] = {}
     if steps is not None:
-        loop, found = open_steps(b, steps, [dims[d] for d in inside])
+        loop, found = open_steps(b, steps, [dims[d] for d in inside], of_steps)
         loops.append(loop)
         places.update(zip(inside, found, strict=True))
     for d in order:
@@ -87,8 +90,23 @@ def outer_loops(
     yield places
     if not loops:
         b.scopes.pop()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)
+
+
+def chunks(
+    b: Builder, start: int, end: int, width: int, unroll: Unroll = Unroll.ANY, bare: bool = True
+) -> Iterator[tuple[Index, int]]:
+    """(The first, the number) of neighbours: `width` at a time, in a loop, then what is left. bare: a single whole
+    chunk has no loop.
+    """
+    whole = end - (end - start) % width
+    if whole == start + width and bare:
+        yield start, width
+    elif whole > start:
+        with b.loop(start, whole, width, unroll=unroll) as loop:
+            yield loop.index, width
+    if whole < end:
+        yield whole, end - whole
 
 
 def width_of(partition: Partition, last: int, most: int, multiple: int = 1, least: int = 8) -> int | None:
@@ -115,7 +133,7 @@ def grouped(b: Builder, steps: Steps, sizes: Sequence[int], width: int) -> Itera
     extent = steps.partition.extent
     whole = extent - extent % width
     if whole:
-        upper = steps.end if whole == extent else b.binary("minsi", b.materialize(steps.end), whole)
+        upper = steps.end if whole == extent else b.least(steps.end, whole)
         with between(b, steps.begin, upper, width) as first:
             *outer, place = positions_of(b, first, sizes)
             yield outer, place, width
@@ -137,6 +155,6 @@ def neighbours(b: Builder, steps: Steps, sizes: Sequence[int]) -> Iterator[tuple
     upper = b.add(b.div(b.sub(steps.end, 1), last), 1)
     with between(b, b.div(steps.begin, last), upper, 1) as row:
         start = b.mul(row, last)
-        first = b.binary("maxsi", b.materialize(b.sub(steps.begin, start)), 0)
-        end = b.binary("minsi", b.materialize(b.sub(steps.end, start)), last)
+        first = b.greatest(b.sub(steps.begin, start), 0)
+        end = b.least(b.sub(steps.end, start), last)
         yield positions_of(b, row, sizes[:-1]), first, b.sub(end, first)

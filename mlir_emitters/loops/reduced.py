@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...hlo.opcodes import Op
 from ..core.builder import Index
 from ..core.graph import Buffer, Node
 from .elemental import Indices
@@ -21,9 +22,11 @@ def initials_of(node: Node) -> Sequence[Buffer]:
     return node.inputs[len(node.inputs) // 2 :]
 
 
-def by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
-    """Dimensions in the memory order of a buffer, slowest first."""
-    return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
+def only_op(node: Node) -> Op | None:
+    """The op on both parameters that is all of a computation of one result; None for another."""
+    body = node.bodies[0]
+    root = body.outputs[0].writer if len(body.outputs) == 1 else None
+    return root.opcode if root is not None and {*root.inputs} == {*body.parameters} else None
 
 
 def full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:

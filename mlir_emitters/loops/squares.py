@@ -48,8 +48,8 @@ def _turned(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
     while step < side:
         for k in (k for k in range(side) if not k & step):
             low, high = found[k], found[k + step]
-            found[k] = _shuffled(b, low, high, [j if not j & step else side + j - step for j in range(side)])
-            found[k + step] = _shuffled(b, low, high, [j + step if not j & step else side + j for j in range(side)])
+            found[k] = b.shuffled([j if not j & step else side + j - step for j in range(side)], low, high)
+            found[k + step] = b.shuffled([j + step if not j & step else side + j for j in range(side)], low, high)
         step *= 2
     return found
 
@@ -75,8 +75,4 @@ def _interleaved(b: Builder, first: Value, second: Value, width: int, lane: int,
     for start in range(half, side, lane):
         for at in range(start, start + lane // 2, width):
             mask += [*range(at, at + width), *range(side + at, side + at + width)]
-    return _shuffled(b, first, second, mask)
-
-
-def _shuffled(b: Builder, first: Value, second: Value, mask: Sequence[int]) -> Value:
-    return b.op("vector.shuffle", first, second, attributes={"mask": ir.DenseI64ArrayAttr.get(mask)})
+    return b.shuffled(mask, first, second)

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.records import dataclass
+from ..core.access import Access, AccessMap
 from ..core.builder import Index, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..core.index_arithmetic import Axis
 from .elemental import Elemental, Indices
-from .loops import TILE_SIDE, Places, crossing_leaves, leaves
+from .loops import TILE_SIDE
 from .squares import square_turned
 
 COPIED_BYTES = (4, 8)
@@ -42,45 +41,38 @@ class Turned:
     e: Elemental
     dims: Sequence[int]
     crossing: tuple[int, int]
-    tiles: dict[tuple[Buffer, Places], Value]
+    tiles: dict[Access, Value]
     ahead: Sequence[Buffer]
     shift: tuple[Index, Index] = (0, 0)
 
     def copy(self, index: Sequence[Index], top: Index, left: Index) -> None:
         """Fill the copies for a tile. index: positions along the other dimensions of the result."""
         b = self.e.b
-        starts = [
-            b.binary("minsi", b.materialize(start), self.dims[d] - TILE_SIDE)
-            for d, start in zip(self.crossing, (top, left), strict=True)
-        ]
+        starts = [b.least(start, self.dims[d] - TILE_SIDE) for d, start in zip(self.crossing, (top, left), strict=True)]
         self.shift = b.sub(top, starts[0]), b.sub(left, starts[1])
         places = list(index)
         places[self.crossing[0]], places[self.crossing[1]] = starts
-        for (leaf, runs), tile in self.tiles.items():
-            self._turn(leaf, runs, tile, places)
+        for access, tile in self.tiles.items():
+            self._turn(access, tile, places)
         for buffer in self.ahead:
             self._fetch(buffer, places)
 
     def _fetch(self, buffer: Buffer, places: Sequence[Index]) -> None:
         """Ask for the lines of a tile further on."""
         b, element = self.e.b, raw_type(self.e.b.types, buffer.dtype)
-        offset: Index = POSITIONS_AHEAD
-        for place, stride in zip(places, buffer.strides, strict=True):
-            offset = b.add(offset, b.mul(place, stride))
+        offset = b.offset(places, buffer.strides, POSITIONS_AHEAD)
         for row in range(TILE_SIDE):
             start = b.add(offset, row * buffer.strides[self.crossing[0]])
             for k in range(0, TILE_SIDE, b.processor.line_bytes // buffer.dtype.bytes):
                 place = b.pointer(self.e.pointers[buffer.argument], b.add(start, k), element)
                 b.prefetch(place, writes=buffer.writer is not None)
 
-    def _turn(self, leaf: Buffer, runs: Places, tile: Value, places: Sequence[Index]) -> None:
-        b, element = self.e.b, raw_type(self.e.b.types, leaf.dtype)
+    def _turn(self, access: Access, tile: Value, places: Sequence[Index]) -> None:
+        b, leaf, runs = self.e.b, access.buffer, [run.dimension for run in access.runs if run is not None]
+        element = raw_type(b.types, leaf.dtype)
         lanes = lanes_of(b.vector_bits, leaf)
-        vector = ir.VectorType.get([lanes], element)
-        offset: Index = 0
-        for run, stride in zip(runs, leaf.strides, strict=True):
-            assert run is not None
-            offset = b.add(offset, b.mul(places[run], stride))
+        vector = b.vector(lanes, element)
+        offset = b.offset((places[run] for run in runs), leaf.strides)
         stride = leaf.strides[runs.index(self.crossing[1])]
         for down in range(0, TILE_SIDE, lanes):
             for column in range(0, TILE_SIDE, lanes):
@@ -101,7 +93,8 @@ class Turned:
         """(The elements in a copy from the tile's first on, the axes that they lie along); None if what is read at `at`
         of a buffer, for a result at `index`, is in no copy.
         """
-        for (leaf, runs), tile in self.tiles.items():
+        for access, tile in self.tiles.items():
+            leaf, runs = access.buffer, access.places
             if leaf == buffer and tuple(at) == tuple(index[run] for run in runs if run is not None):
                 b, axes = self.e.b, [i for i in at if isinstance(i, Axis)]
                 strides = [TILE_SIDE if run == self.crossing[0] else 1 for run in runs if run in self.crossing]
@@ -125,39 +118,35 @@ def lanes_of(vector_bits: int, leaf: Buffer) -> int:
 class Leaves:
     """What tiles copy: arrays, and how the result's dimensions run along theirs. ahead: as of Turned."""
 
-    turned: tuple[tuple[Buffer, Places], ...]
+    turned: tuple[Access, ...]
     ahead: tuple[Buffer, ...]
 
 
-def turned_leaves(facts: Facts, group: Sequence[Buffer], crossing: tuple[int, int]) -> Leaves | None:
+def turned_leaves(facts: Facts, reads: AccessMap, crossing: tuple[int, int]) -> Leaves | None:
     """What the tiles of results read across the order of memory; None if there is nothing, or it is copied element by
     element.
     """
-    written = {result.argument for result in group}
+    written = {result.argument for result in reads.results}
     found = [
-        (leaf, runs)
-        for leaf, runs in crossing_leaves(group, crossing)
+        access
+        for access in reads.across(crossing)
+        for leaf in [access.buffer]
         if not leaf.dtype.is_complex
         and leaf.dtype.bytes in COPIED_BYTES
         and leaf.argument not in written
         and lanes_of(facts.vector_bits, leaf) >= MINIMUM_LANES
-        and None not in runs
     ]
-    return Leaves(tuple(found), tuple(_ahead(facts, group))) if found else None
+    # Large arrays that lie as the results do: these, and what they read.
+    alike = dict.fromkeys(reads.alike) | dict.fromkeys(reads.results)
+    ahead = [x for x in alike if is_fetched(facts, x) and not x.dtype.is_complex]
+    return Leaves(tuple(found), tuple(ahead)) if found else None
 
 
 def copies_of(e: Elemental, group: Sequence[Buffer], crossing: tuple[int, int], leaves: Leaves) -> Turned:
     """Memory for the copies of a tile."""
     b, tiles = e.b, {}
-    for leaf, runs in leaves.turned:
+    for access in leaves.turned:
+        leaf = access.buffer
         element, lanes = raw_type(b.types, leaf.dtype), lanes_of(b.vector_bits, leaf)
-        tiles[leaf, runs] = b.alloca(element, TILE_SIDE * TILE_SIDE, lanes * leaf.dtype.bytes)
+        tiles[access] = b.alloca(element, TILE_SIDE * TILE_SIDE, lanes * leaf.dtype.bytes)
     return Turned(e, group[0].dims, crossing, tiles, leaves.ahead)
-
-
-def _ahead(facts: Facts, group: Sequence[Buffer]) -> list[Buffer]:
-    """The large arrays that lie as the results do: these, and what they read."""
-    own = tuple(range(len(group[0].dims)))
-    read = {leaf: None for result in group for leaf, runs in leaves(result) if runs == own and leaf.argument >= 0}
-    alike = [x for x in (*read, *group) if x.strides == group[0].strides and x.dims == group[0].dims]
-    return [x for x in alike if is_fetched(facts, x) and not x.dtype.is_complex]

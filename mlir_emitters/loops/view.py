@@ -6,6 +6,7 @@ from ...codegen.options import GroupShape
 from ...hlo.records import dataclass, field
 from ...planning.partition import Partition
 from ...planning.scratch import ON_STACK
+from ..core.access import AccessMap
 from ..core.facts import Facts
 from ..core.graph import Buffer, KernelGraph, Node
 from .row_graph import RowGraph
@@ -42,7 +43,7 @@ class View:
 class Subject:
     """Results that are emitted together. root: the node that has loops of its own for them, and sources, its outputs
     that they are; products: the dot, the convolution or the reductions of their shape on which they depend through
-    elementwise ops only; rows: of a whole kernel, or why it has none.
+    elementwise ops only; rows: of a whole kernel, or why it has none; reads: what results without a root read.
     """
 
     results: tuple[Buffer, ...]
@@ -50,6 +51,7 @@ class Subject:
     sources: tuple[Buffer, ...] = ()
     products: tuple[Node, ...] = ()
     rows: RowGraph | str = field(default="", repr=False)
+    reads: AccessMap = field(default=AccessMap((), (), ()), repr=False)
 
     @property
     def first(self) -> Buffer:

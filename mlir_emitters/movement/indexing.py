@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import Scalar, decode, encode, flatten, raw_type, unflatten
 from ..core.graph import Buffer, Node, reachable
-from ..core.memory import bytes_of
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
 from ..loops.ranges import Steps
 from ..numerics.convert import convert_to
@@ -69,7 +67,7 @@ def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> 
         if below is not None and below <= most + 1:
             starts[d] = value
         else:
-            starts[d] = b.binary("minsi", b.binary("maxsi", value, 0), most) if most else 0
+            starts[d] = b.least(b.greatest(value, 0), most) if most else 0
     pairs = zip(a.get("operand_batching_dims", ()), a.get("start_indices_batching_dims", ()), strict=True)
     for d, partner in pairs:
         starts[d] = batch[partner - (partner > a["index_vector_dim"])]
@@ -185,19 +183,17 @@ class ScatterLoops:
         with b.loop(0, size, INDICES_TOGETHER, unroll=Unroll.NONE) as block:
             count: Index = min(size, INDICES_TOGETHER)
             if size > INDICES_TOGETHER and size % INDICES_TOGETHER:
-                count = b.binary("minsi", b.materialize(b.sub(size, block.index)), INDICES_TOGETHER)
-            spaces: list[list[tuple[Value, ir.Type]]] = []
+                count = b.least(b.sub(size, block.index), INDICES_TOGETHER)
+            spaces: list[Slots] = []
             with b.loop(0, count) as first:
                 for buffer, place in self.reads(prepared, (*outer, b.add(block.index, first.index))):
                     values = flatten(self.e.value(buffer, place))
-                    spaces.append([(b.alloca(x.type, min(size, INDICES_TOGETHER), 64), x.type) for x in values])
-                    for value, (space, type) in zip(values, spaces[-1], strict=True):
-                        b.store(value, b.pointer(space, first.index, type), bytes_of(type))
+                    spaces.append(Slots.for_values(b, values, min(size, INDICES_TOGETHER)))
+                    spaces[-1].write(first.index, values)
             with b.loop(0, count) as second:
                 batch = (*outer, b.add(block.index, second.index))
                 for (buffer, place), kept in zip(self.reads(prepared, batch), spaces, strict=True):
-                    found = [b.load(b.pointer(x, second.index, type), type, bytes_of(type)) for x, type in kept]
-                    b.remember((buffer, place, False), unflatten(found, buffer.dtype))
+                    b.remember((buffer, place, False), unflatten(kept.read(second.index), buffer.dtype))
                 self.visit(batch)
 
     def reads(self, prepared: Sequence[Buffer], batch: Indices) -> Iterator[tuple[Buffer, Indices]]:
@@ -220,10 +216,7 @@ class ScatterLoops:
         if not inside:
             self.combine(found, starts)
             return
-        together = inside[0]
-        for condition in inside[1:]:
-            together = b.binary("andi", together, condition)
-        branch = b.branch(together, [])
+        branch = b.branch(b.all_of(inside), [])
         with branch.side(0):
             self.combine(found, starts)
         with branch.side(1):
@@ -257,8 +250,7 @@ class ScatterLoops:
                 loops.append(self.b.open_loop(0, size, unroll=Unroll.ANY if n < len(sizes) - 1 else inner))
                 index[d] = loops[-1].index
         yield index
-        for loop in reversed(loops):
-            self.b.close_loop(loop)
+        self.b.close_loops(loops)
 
     def combine(self, batch: Indices, starts: dict[int, Index]) -> None:
         """Combine one window into the results."""

@@ -5,20 +5,17 @@ array is loaded, and lanes of it or the padding value are chosen. LLVM scatters 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-from mlir import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ...planning.partition import Partition
-from ..core.builder import Builder, Index, Unroll, Value
+from ..core.builder import Builder, Index, Unroll
 from ..core.elements import flatten, parts, raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental
-from ..loops.form import Answer, Fits, fewer, more
+from ..loops.form import Answer, fewer, fitting, more
 from ..loops.ranges import Steps, bounds
 from ..loops.view import Subject, View
 
@@ -55,8 +52,8 @@ class Padding:
         space = b.alloca(element, several, 64)
         for n, value in enumerate(flatten(e.value(self.filler, (), raw=True))):
             b.store(value, b.pointer(space, n, element), size)
-        filler = b.load(b.pointer(space, 0, element), ir.VectorType.get([several], element), size)
-        filler = _lanes_of(b, filler, filler, [n % several for n in range(lanes)])
+        filler = b.load(b.pointer(space, 0, element), b.vector(several, element), size)
+        filler = b.shuffled([n % several for n in range(lanes)], filler)
         group = lanes // math.gcd(self.made, lanes)
         chosen = [self._chosen(first, lanes) for first in range(0, group * self.made, lanes)]
         most = 1 + max(n for _, choice in chosen for n in choice if n < lanes)
@@ -64,17 +61,16 @@ class Padding:
         reach = max(first for first, _ in chosen) + loaded
         lower, upper = bounds(b, steps, self.rows)
         last = (self.rows * self.taken - reach) // self.taken + 1  # row behind those whose vectors are in the operand
-        stop: Index = b.sub(upper, group - 1)
-        stop = min(stop, last) if isinstance(stop, int) else b.binary("minsi", b.materialize(stop), last)
+        stop = b.least(b.sub(upper, group - 1), last)
         pointers = [e.pointers[x.argument] for x in (self.source, result)]
         with b.loop(lower, stop, group, unroll=Unroll.DONE) as loop:
             read, write = (b.mul(loop.index, n) for n in (self.taken, self.made))
             for number, (first, choice) in enumerate(chosen):
-                vector = ir.VectorType.get([loaded], element)
+                vector = b.vector(loaded, element)
                 row = b.load(b.pointer(pointers[0], b.add(read, first), element), vector, size)
                 if loaded < lanes:
-                    row = _lanes_of(b, row, row, [n % loaded for n in range(lanes)])
-                value = _lanes_of(b, row, filler, choice)
+                    row = b.shuffled([n % loaded for n in range(lanes)], row)
+                value = b.shuffled(choice, row, filler)
                 b.store(value, b.pointer(pointers[1], b.add(write, number * lanes), element), size)
         rest = after(b, lower, stop, group)
         with b.loop(rest, upper, 1, unroll=Unroll.NONE) as loop:
@@ -97,27 +93,15 @@ class Padding:
         return first, [lanes + lane if n is None else n - first for lane, n in enumerate(found)]
 
 
-def _lanes_of(b: Builder, first: Value, second: Value, choice: Sequence[int]) -> Value:
-    type = ir.VectorType.get([len(choice)], ir.VectorType(first.type).element_type)
-    attributes = {"mask": ir.DenseI64ArrayAttr.get(list(choice))}
-    return b.op("vector.shuffle", first, second, type=type, attributes=attributes)
-
-
 def after(b: Builder, lower: Index, upper: Index, step: int) -> Index:
     """The first number that a loop from `lower` to `upper` does not reach."""
-    count = b.sub(upper, lower)
-    count = max(count, 0) if isinstance(count, int) else b.binary("maxsi", b.materialize(count), 0)
+    count = b.greatest(b.sub(upper, lower), 0)
     return b.add(lower, b.mul(b.div(b.add(count, step - 1), step), step))
-
-
-def whole_dimensions(result: Buffer) -> list[int]:
-    """Those of several places, the slowest first."""
-    return [d for d in reversed(result.shape.minor_to_major) if result.dims[d] != 1]
 
 
 def are_whole_rows(result: Buffer, partition: Partition | None) -> bool:
     """Whether steps are whole rows, one after the other in memory."""
-    order = whole_dimensions(result)
+    order = result.order
     numbered = [d for d in (() if partition is None else partition.dimensions) if result.dims[d] != 1]
     return partition is None or (len(numbered) < len(order) and order[: len(numbered)] == numbered)
 
@@ -127,7 +111,7 @@ def padding_of(facts: Facts, result: Buffer) -> Padding | str:
     node = result.writer
     if node is None or node.opcode is not Op.PAD:
         return "it is no pad"
-    (source, filler), dtype, whole = node.inputs, result.dtype, whole_dimensions(result)
+    (source, filler), dtype, whole = node.inputs, result.dtype, result.order
     if result.shape.size < MINIMUM_ELEMENTS:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
     if source.writer is not None:
@@ -151,8 +135,7 @@ def padding_of(facts: Facts, result: Buffer) -> Padding | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    found = padding_of(view.facts, subject.first)
-    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+    return fitting(padding_of(view.facts, subject.first), are_whole_rows(subject.first, view.partition))
 
 
 def emit(e: Elemental, subject: Subject, padding: Padding, steps: Steps | None) -> None:

@@ -41,7 +41,7 @@ def why_not(facts: Facts, node: Node, result: Buffer) -> str | None:
     """None if a pad of elements that are few operations each has loops of its own over them: if they lie apart in
     memory, close enough for LLVM to interleave them, or are narrow beside others, in rows without branches otherwise.
     """
-    fast = _fastest(node.output)
+    fast = node.output.fastest
     if fast is None or node.inputs[0].dims[fast] < 2 or not node.inputs[0].shape.size:
         return "a row has no two elements of what is padded"
     here = node.attributes["padding"][fast]
@@ -57,8 +57,8 @@ def why_not(facts: Facts, node: Node, result: Buffer) -> str | None:
 
 
 def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
-    """As above, for elements that lie beside each other, with others before or behind them."""
-    fast = _fastest(result)
+    """The same of elements that lie beside each other, with others before or behind them."""
+    fast = result.fastest
     if fast is None or not (here.low > 0 or here.high > 0):
         return "elements lie beside each other, and rows are not padded"
     if facts.processor.masks:
@@ -72,14 +72,10 @@ def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
     return None if isinstance(boxes_of([result]), str) else "regions are better"
 
 
-def _fastest(buffer: Buffer) -> int | None:
-    return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
-
-
 def fits(view: View, subject: Subject) -> Answer:
     """Of a root that has loops of its own (why_not)."""
-    node, fast = subject.node, _fastest(subject.first)
-    if fast is None or fast != _fastest(node.output):
+    node, fast = subject.node, subject.first.fastest
+    if fast is None or fast != node.output.fastest:
         return "the result is wanted in another order of memory"
     return Fits(fast, fast not in view.numbered or view.numbered[-1] == fast)
 
@@ -132,10 +128,7 @@ class _Row:
         if not conditions:
             self._elements(taken, first, end)
             return
-        together = conditions[0]
-        for condition in conditions[1:]:
-            together = b.binary("andi", together, condition)
-        branch = b.branch(together, [])
+        branch = b.branch(b.all_of(conditions), [])
         with branch.side(0):
             self._elements(taken, first, end)
         with branch.side(1):
@@ -164,12 +157,12 @@ class _Row:
 
         def before(place: Index, most: int) -> Index:
             """The number of elements before a place, limited to `most`."""
-            return _least(b, b.div(_greatest(b, b.add(place, step - 1 - p.low), 0), step), most)
+            return b.least(b.div(b.greatest(b.add(place, step - 1 - p.low), 0), step), most)
 
         first = before(start, size)
-        last = _greatest(b, before(end, size), first)
-        whole = _greatest(b, before(b.add(end, 1 - step), size), first)  # with all of the gap behind them
-        self._fill(start, _least(b, self._place(first), end))
+        last = b.greatest(before(end, size), first)
+        whole = b.greatest(before(b.add(end, 1 - step), size), first)  # with all of the gap behind them
+        self._fill(start, b.least(self._place(first), end))
         if not (isinstance(first, int) and first == whole):
             with b.loop(first, whole, unroll=Unroll.SHORT if self.result.dtype.bytes <= 2 else Unroll.ANY) as loop:
                 self._element(taken, loop.index)
@@ -178,7 +171,7 @@ class _Row:
         if not (isinstance(last, int) and last == whole):
             with b.loop(whole, last) as loop:  # one at most
                 self._element(taken, loop.index)
-        self._fill(_least(b, b.add(self._place(whole), b.sub(last, whole)), end), end)
+        self._fill(b.least(b.add(self._place(whole), b.sub(last, whole)), end), end)
 
     def _place(self, number: Index) -> Index:
         p = self.padding[self.fast]
@@ -196,15 +189,3 @@ class _Row:
 
     def _store(self, place: Index, value: Scalar) -> None:
         self.e.store(self.result, (*self.index[: self.fast], place, *self.index[self.fast + 1 :]), value)
-
-
-def _least(b: Builder, x: Index, y: Index) -> Index:
-    if isinstance(x, int) and isinstance(y, int):
-        return min(x, y)
-    return b.binary("minsi", b.materialize(x), b.materialize(y))
-
-
-def _greatest(b: Builder, x: Index, y: Index) -> Index:
-    if isinstance(x, int) and isinstance(y, int):
-        return max(x, y)
-    return b.binary("maxsi", b.materialize(x), b.materialize(y))

@@ -6,21 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass
+from ..core.access import Access
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits, fewer
-from ..loops.loops import Places
 from ..loops.ranges import Steps, outer_loops
 from ..loops.view import Subject, View
 from .padded_rows import NARROW_BYTES
-from .transposition import pure_transposition
 
 MAXIMUM_CHANNELS = 4
 """Channels of a pixel."""
@@ -42,26 +39,24 @@ class Planes:
 
     def emit(self, e: Elemental, result: Buffer, steps: Steps | None) -> None:
         b, size, element = e.b, result.dtype.bytes, raw_type(e.b.types, result.dtype)
-        vector = ir.VectorType.get([self.lanes], element)
+        vector = b.vector(self.lanes, element)
         origin, target = (e.pointers[x.argument] for x in (self.source, result))
         order = [d for d, _ in self.around]
         inside = () if steps is None else steps.dimensions
         with outer_loops(b, steps, inside, result.dims, order, Unroll.NONE) as places:
-            first: Index = 0
-            plane: Index = 0
-            for d, stride in self.around:
-                first = b.add(first, b.mul(places[d], stride))
-                plane = b.add(plane, b.mul(places[d], result.strides[d]))
+            at = [places[d] for d in order]
+            first = b.offset(at, (stride for _, stride in self.around))
+            plane = b.offset(at, (result.strides[d] for d in order))
             with b.loop(0, self.size, self.lanes, unroll=Unroll.NONE) as loop:
-                pixel = loop.index
+                pixel: Index = loop.index
                 if self.size % self.lanes:  # the last vector overlaps the one before it
-                    pixel = b.binary("minsi", pixel, self.size - self.lanes)
+                    pixel = b.least(pixel, self.size - self.lanes)
                 start = b.add(first, b.mul(pixel, self.channels))
                 read = [b.pointer(origin, b.add(start, n * self.lanes), element) for n in range(self.channels)]
                 rows = [b.load(place, vector, size) for place in read]
                 for channel in range(self.channels):
-                    at = b.add(b.add(plane, pixel), channel * self.distance)
-                    b.store(self._taken(b, rows, channel), b.pointer(target, at, element), size)
+                    to = b.add(b.add(plane, pixel), channel * self.distance)
+                    b.store(self._taken(b, rows, channel), b.pointer(target, to, element), size)
 
     def _taken(self, b: Builder, rows: Sequence[Value], channel: int) -> Value:
         """Each `channels`-th element of all rows from one on."""
@@ -72,20 +67,18 @@ class Planes:
             mask = [
                 lanes + place % lanes if place // lanes == k else old for place, old in zip(wanted, own, strict=True)
             ]
-            attributes = {"mask": ir.DenseI64ArrayAttr.get(mask)}
-            taken = b.op("vector.shuffle", taken, rows[k], type=taken.type, attributes=attributes)
+            taken = b.shuffled(mask, taken, rows[k])
         return taken
 
 
-def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> Planes | str:
-    """places: the result's dimensions that those of the source are. Else why it is another transposition."""
-    dtype, dims = result.dtype, result.dims
-    strides = {d: stride for d, stride in zip(places, source.strides, strict=True) if d is not None}
+def planes_of(facts: Facts, result: Buffer, source: Access) -> Planes | str:
+    """The planes of a result that is a transposition of an array; why it is another one."""
+    dtype, dims, strides = result.dtype, result.dims, source.strides(len(result.dims))
     if dtype is DType.PRED or dtype.is_complex or dtype.bits < 8:
         return f"there are no vectors of {dtype.value}"
     if result.shape.size < MINIMUM_ELEMENTS:
         return fewer(result.shape.size, "elements", MINIMUM_ELEMENTS)
-    inner = [d for d in result.shape.minor_to_major if dims[d] != 1]
+    inner = result.order[::-1]
     channels, size = strides[inner[0]], 1
     while inner and strides[inner[0]] == channels * size:
         size *= dims[inner.pop(0)]
@@ -98,14 +91,14 @@ def planes_of(facts: Facts, result: Buffer, source: Buffer, places: Places) -> P
     if size < 2 * lanes:
         return fewer(size, "pixels", 2 * lanes)
     around = tuple((d, strides[d]) for d in reversed(inner) if d != found[0])
-    return Planes(source, around, channels, size, result.strides[found[0]], lanes)
+    return Planes(source.buffer, around, channels, size, result.strides[found[0]], lanes)
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    bare = pure_transposition(subject.results)
-    if bare is None:
+    source = subject.reads.transposed
+    if source is None:
         return "it is no transposition of one array"
-    planes = planes_of(view.facts, subject.first, *bare)
+    planes = planes_of(view.facts, subject.first, source)
     if isinstance(planes, str):
         return planes
     around = [d for d, _ in planes.around]

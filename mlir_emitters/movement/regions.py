@@ -9,11 +9,12 @@ from contextlib import ExitStack
 
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
+from ..core.access import Access, Run, Runs, sources, wholes
 from ..core.builder import Builder, Index, Loop, Unroll, Value
-from ..core.graph import Buffer, Node, reachable
+from ..core.graph import Buffer, Node, reachable, visited
 from ..core.index_arithmetic import Axis
 from ..loops.elemental import Elemental
-from ..loops.form import Answer, Fits, fewer
+from ..loops.form import Answer, fewer, fitting
 from ..loops.generic import MOVES, emit_generic
 from ..loops.loops import Axes
 from ..loops.ranges import Steps, open_steps
@@ -32,15 +33,12 @@ MINIMUM_RUN_ELEMENTS = 20
 Box = tuple[tuple[int, int], ...]
 """For each dimension of the results, the first position and the end."""
 
-Places = tuple[tuple[int, int] | None, ...]
-"""For each dimension of a buffer (the dimension of the results along which it runs, its position less theirs)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a node reads in a box: operands and their places; cuts that would decide more; whether any cut could."""
+    """What a node reads in a box: operands and how they run; cuts that would decide more; whether any cut could."""
 
-    operands: Sequence[tuple[Buffer, Places]]
+    operands: Sequence[tuple[Buffer, Runs]]
     cuts: Sequence[tuple[int, int]] = ()
     open: bool = False
 
@@ -89,8 +87,7 @@ def boxes_of(group: Sequence[Buffer], numbered: Sequence[int] = ()) -> tuple[Box
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    boxes = boxes_of(subject.results, view.numbered)
-    return boxes if isinstance(boxes, str) else Fits(boxes)
+    return fitting(boxes_of(subject.results, view.numbered))
 
 
 def emit(e: Elemental, subject: Subject, boxes: tuple[Box, ...], steps: Steps | None) -> None:
@@ -100,111 +97,71 @@ def emit(e: Elemental, subject: Subject, boxes: tuple[Box, ...], steps: Steps | 
 def _seams(group: Sequence[Buffer], box: Box) -> list[tuple[int, int]] | None:
     """(A dimension, a position) of all cuts that decide more in a box, the best first; None if no cuts decide all."""
     cuts: set[tuple[int, int]] = set()
-    whole: Places = tuple((d, 0) for d in range(len(box)))
-    stack, seen = [(result, whole) for result in group], set[tuple[Buffer, Places]]()
-    while stack:
-        buffer, places = stack.pop()
-        if (buffer, places) in seen or buffer.writer is None:
-            continue
-        seen.add((buffer, places))
-        reads = _reads(buffer.writer, places, box)
-        if reads.open:
+    undecided = False
+
+    def read(access: Access) -> list[Access]:
+        nonlocal undecided
+        node = access.buffer.writer
+        found = _reads(node, access.runs, box) if node is not None else Reads(())
+        cuts.update(found.cuts)
+        undecided = undecided or found.open
+        return [Access(*operand) for operand in found.operands]
+
+    for _ in visited(wholes(group), read):
+        if undecided:
             return None
-        cuts.update(reads.cuts)
-        stack += reads.operands
     order = list(reversed(group[0].shape.minor_to_major))
     return sorted(cuts, key=lambda cut: (order.index(cut[0]), cut[1]))
 
 
-def _reads(node: Node, places: Places, box: Box) -> Reads:
-    rule = _RULES.get(node.opcode)
-    if rule is not None:
-        return rule(node, places, box)
-    return Reads([(x, places) for x in node.inputs if len(x.dims) == len(places)])
+def _reads(node: Node, runs: Runs, box: Box) -> Reads:
+    if node.opcode in _SEAMS:
+        return _SEAMS[node.opcode](node, runs, box)
+    if node.opcode is Op.BITCAST_CONVERT:
+        source = node.inputs[0]
+        return Reads([(source, (*runs, None)[: len(source.dims)])])
+    return Reads(sources(node, runs) or ())
 
 
-def _broadcast(node: Node, places: Places, box: Box) -> Reads:
-    source = node.inputs[0]
-    taken = zip(source.dims, node.attributes.get("dimensions", ()), strict=True)
-    return Reads([(source, tuple(None if size == 1 else places[d] for size, d in taken))])
-
-
-def _transpose(node: Node, places: Places, box: Box) -> Reads:
-    moved: list[tuple[int, int] | None] = [None] * len(places)
-    for place, d in zip(places, node.attributes["dimensions"], strict=True):
-        moved[d] = place
-    return Reads([(node.inputs[0], tuple(moved))])
-
-
-def _slice(node: Node, places: Places, box: Box) -> Reads:
-    bounds = node.attributes["slice"]
-    moved = (_shifted(p, s.start) if s.stride == 1 else None for p, s in zip(places, bounds, strict=True))
-    return Reads([(node.inputs[0], tuple(moved))])
-
-
-def _reverse(node: Node, places: Places, box: Box) -> Reads:
-    flipped = node.attributes["dimensions"]
-    return Reads([(node.inputs[0], tuple(None if d in flipped else p for d, p in enumerate(places)))])
-
-
-def _bits(node: Node, places: Places, box: Box) -> Reads:
-    source = node.inputs[0]
-    return Reads([(source, (*places, None)[: len(source.dims)])])
-
-
-def _concatenate(node: Node, places: Places, box: Box) -> Reads:
+def _concatenate(node: Node, runs: Runs, box: Box) -> Reads:
     (c,) = node.attributes["dimensions"]
-    place = places[c]
-    if place is None:
+    run = runs[c]
+    if run is None or run.step != 1:
         return Reads((), open=True)
-    low, high = _bounds(place, box)
+    low, high = _bounds(run, box)
     operands, cuts, start = [], [], 0
     for x in node.inputs:
         end = start + x.dims[c]
         if max(low, start) < min(high, end):
-            operands.append((x, (*places[:c], _shifted(place, -start), *places[c + 1 :])))
+            operands.append((x, (*runs[:c], run.moved(-start), *runs[c + 1 :])))
         if low < end < high:
-            cuts.append((place[0], end - place[1]))
+            cuts.append((run.dimension, end - run.first))
         start = end
     return Reads(operands, cuts)
 
 
-def _pad(node: Node, places: Places, box: Box) -> Reads:
-    source, moved, cuts = node.inputs[0], [], []
-    for place, size, p in zip(places, source.dims, node.attributes["padding"], strict=True):
-        moved.append(_shifted(place, -p.low))
+def _pad(node: Node, runs: Runs, box: Box) -> Reads:
+    source, moved, cuts = node.inputs[0], list[Run | None](), []
+    for run, size, p in zip(runs, source.dims, node.attributes["padding"], strict=True):
+        moved.append(None if run is None else run.moved(-p.low))
         if not (p.low or p.high or p.interior):
             continue
-        if place is None or p.interior:
+        if run is None or run.step != 1 or p.interior:
             return Reads((), open=True)
-        low, high = _bounds(place, box)
+        low, high = _bounds(run, box)
         if high <= p.low or low >= p.low + size:
             return Reads(())
-        cuts += [(place[0], at - place[1]) for at in (p.low, p.low + size) if low < at < high]
+        cuts += [(run.dimension, at - run.first) for at in (p.low, p.low + size) if low < at < high]
     return Reads([(source, tuple(moved))], cuts)
 
 
-def _shifted(place: tuple[int, int] | None, distance: int) -> tuple[int, int] | None:
-    return None if place is None else (place[0], place[1] + distance)
+def _bounds(run: Run, box: Box) -> tuple[int, int]:
+    low, high = box[run.dimension]
+    return low + run.first, high + run.first
 
 
-def _bounds(place: tuple[int, int], box: Box) -> tuple[int, int]:
-    d, distance = place
-    return box[d][0] + distance, box[d][1] + distance
-
-
-_RULES: dict[Op, Callable[[Node, Places, Box], Reads]] = {
-    Op.BITCAST_CONVERT: _bits,
-    Op.BROADCAST: _broadcast,
-    Op.CONCATENATE: _concatenate,
-    Op.PAD: _pad,
-    Op.REVERSE: _reverse,
-    Op.SLICE: _slice,
-    Op.TRANSPOSE: _transpose,
-}
-"""What ops read whose operands' elements are not at the place of the result's."""
-
-_SEAMS = frozenset({Op.CONCATENATE, Op.PAD})
+_SEAMS: dict[Op, Callable[[Node, Runs, Box], Reads]] = {Op.CONCATENATE: _concatenate, Op.PAD: _pad}
+"""Ops whose elements come from one operand or another, by their place."""
 
 
 def over_boxes(
@@ -243,9 +200,9 @@ def _part(b: Builder, steps: Steps, bounds: tuple[int, int]) -> tuple[Index, Ind
     """(The first, the number) of the steps, which number one dimension, in a region; there may be none."""
 
     def make() -> tuple[Index, Index]:
-        first = b.binary("maxsi", steps.begin, bounds[0])
-        end = b.binary("minsi", steps.end, bounds[1])
-        return first, b.binary("maxsi", b.materialize(b.sub(end, first)), 0)
+        first = b.greatest(steps.begin, bounds[0])
+        end = b.least(steps.end, bounds[1])
+        return first, b.greatest(b.sub(end, first), 0)
 
     return b.once(("part", bounds), make)
 
@@ -292,5 +249,4 @@ def _over_boxes(
         b.scopes.append({})
         body(tuple(at))
         b.scopes.pop()
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops)

@@ -6,21 +6,19 @@ from __future__ import annotations
 
 import math
 
-from mlir import ir
-
 from ...codegen.processors import Processor
-from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import Index, Loop, Unroll, Value
+from ..core.access import AccessMap
+from ..core.builder import Unroll, Value
 from ..core.elements import ROUNDED, flatten, parts, raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer, reachable
 from ..loops.elemental import Elemental
-from ..loops.form import Answer, Fits, fewer, more
-from ..loops.ranges import Steps, bounds
+from ..loops.form import Answer, fewer, fitting, more
+from ..loops.ranges import Steps, bounds, outer_loops
 from ..loops.view import Subject, View
 from ..numerics.elementwise import EMIT
-from .padded_rows import after, are_whole_rows, whole_dimensions
+from .padded_rows import after, are_whole_rows
 
 MINIMUM_PIECE_BYTES = 1 << 10
 """Bytes of a piece: a loop over it is worth its beginning."""
@@ -57,7 +55,7 @@ class Repetition:
                 b.store(before, b.pointer(piece, loop.index, element), size)
         lower, upper = bounds(b, steps, self.rows)
         stop = b.sub(upper, self.piece - 1)
-        vector = ir.VectorType.get([line // size], element)
+        vector = b.vector(line // size, element)
         with b.loop(lower, stop, self.piece, unroll=Unroll.NONE) as rows:
             start = b.mul(rows.index, length)
             with b.loop(0, count, line // size) as lanes:
@@ -72,26 +70,21 @@ class Repetition:
     def _fill(self, e: Elemental, result: Buffer, piece: Value) -> None:
         """Compute a row at the beginning of the piece."""
         b, several, element = e.b, parts(result.dtype), raw_type(e.b.types, result.dtype)
-        index: list[Index] = [0] * len(result.dims)
-        loops: list[Loop] = []
-        for d in self.dimensions:
-            loops.append(b.open_loop(0, result.dims[d]))
-            index[d] = loops[-1].index
-        at = b.mul(e.offset(result, tuple(index)), several)
-        for n, value in enumerate(flatten(e.value(result, tuple(index), raw=True))):
-            b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        with outer_loops(b, None, (), result.dims, self.dimensions) as places:
+            index = tuple(places.get(d, 0) for d in range(len(result.dims)))
+            at = b.mul(e.offset(result, index), several)
+            for n, value in enumerate(flatten(e.value(result, index, raw=True))):
+                b.store(value, b.pointer(piece, b.add(at, n), element), result.dtype.component.bytes)
 
 
-def repetition_of(facts: Facts, result: Buffer) -> Repetition | str:
+def repetition_of(facts: Facts, reads: AccessMap) -> Repetition | str:
     """The repetition of short rows that a result is; why it is none."""
-    order = whole_dimensions(result)
+    result, differs = reads.results[0], reads.varying
+    order = result.order
     if result.writer is None or not order:
         return "it has one element, or is in memory"
     if result.shape.bytes < MINIMUM_BYTES:
         return fewer(result.shape.bytes, "bytes", MINIMUM_BYTES)
-    differs = _differs(result)
     if not differs or order[0] in differs:
         return "no row comes again along the slowest dimension" if differs else "all elements are equal"
     inside = order[min(order.index(d) for d in differs) :]
@@ -111,40 +104,8 @@ def repetition_of(facts: Facts, result: Buffer) -> Repetition | str:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    found = repetition_of(view.facts, subject.first)
-    return found if isinstance(found, str) else Fits(found, are_whole_rows(subject.first, view.partition))
+    return fitting(repetition_of(view.facts, subject.reads), are_whole_rows(subject.first, view.partition))
 
 
 def emit(e: Elemental, subject: Subject, repetition: Repetition, steps: Steps | None) -> None:
     repetition.emit(e, subject.first, steps)
-
-
-def _differs(result: Buffer) -> set[int]:
-    """The dimensions of a result along which its elements may differ."""
-    found: set[int] = set()
-    stack = [(result, tuple(range(len(result.dims))))]
-    seen = set(stack)
-    while stack:
-        buffer, roles = stack.pop()
-        node = buffer.writer
-        following: list[tuple[Buffer, tuple[int, ...]]] = []
-        if node is not None and node.opcode is Op.BROADCAST:
-            following = [(node.inputs[0], tuple(roles[d] for d in node.attributes.get("dimensions", ())))]
-        elif node is not None and _is_elementwise(buffer):
-            following = [(x, roles if x.dims else ()) for x in node.inputs]
-        elif node is not None and node.opcode is Op.IOTA:
-            d = node.attributes["iota_dimension"]
-            found.update([roles[d]] if buffer.dims[d] != 1 else [])
-        else:
-            found.update(role for role, size in zip(roles, buffer.dims, strict=True) if size != 1)
-        new = [item for item in following if item not in seen]
-        seen.update(new)
-        stack += new
-    return found
-
-
-def _is_elementwise(buffer: Buffer) -> bool:
-    node = buffer.writer
-    if node is None or not (node.opcode in EMIT or node.opcode in (Op.COPY, Op.SELECT)):
-        return False
-    return all(x.dims in ((), buffer.dims) for x in node.inputs)

@@ -206,10 +206,7 @@ def pad(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Rea
 def _either(e: Elemental, node: Node, conditions: list[Value], yes, no) -> Reads:
     """Read one of two elements; the other one is not read."""
     b, raw = e.b, yes[2]
-    together = conditions[0]
-    for condition in conditions[1:]:
-        together = b.binary("andi", together, condition)
-    branch = b.branch(together, scalar_types(b.types, node.output.dtype, raw))
+    branch = b.branch(b.all_of(conditions), scalar_types(b.types, node.output.dtype, raw))
     for side, request in enumerate((yes, no)):
         with branch.side(side) as results:
             results += flatten((yield request))
@@ -218,7 +215,7 @@ def _either(e: Elemental, node: Node, conditions: list[Value], yes, no) -> Reads
 
 def clamped_starts(e: Elemental, indices: Sequence[Buffer], dims: Sequence[int], sizes: Sequence[int]):
     """Start indices of a dynamic slice, clamped so that the slice stays inside (a generator of reads)."""
-    b, starts = e.b, []
+    b, starts = e.b, list[Index]()
     for buffer, whole, size in zip(indices, dims, sizes, strict=True):
         if whole == size:
             starts.append(0)
@@ -228,7 +225,7 @@ def clamped_starts(e: Elemental, indices: Sequence[Buffer], dims: Sequence[int],
         if buffer.dtype is DType.U64:
             wide = b.binary("minui", flatten(wide)[0], whole - size)
         else:
-            wide = b.binary("minsi", b.binary("maxsi", flatten(wide)[0], 0), whole - size)
+            wide = b.least(b.greatest(flatten(wide)[0], 0), whole - size)
         starts.append(wide)
     return starts
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
 from ...planning.partition import Partition
+from ..core.access import Access
 from ..core.builder import Builder, Index, Loop, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
@@ -19,7 +19,7 @@ from ..core.graph import Buffer
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits
 from ..loops.generic import emit_generic
-from ..loops.loops import MINIMUM_TILED_SIDE, Places, are_whole_tiles, crossing_dimension
+from ..loops.loops import MINIMUM_TILED_SIDE, are_whole_tiles
 from ..loops.ranges import Steps, bounds, open_steps
 from ..loops.squares import LANE_BYTES, square_turned, unpacked
 from ..loops.view import Subject, View
@@ -72,23 +72,6 @@ def _is_large(facts: Facts, result: Buffer) -> bool:
     return result.shape.bytes >= facts.processor.last_cache_bytes // 2
 
 
-def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
-    """The array that a single result is a pure transpose of."""
-    if len(group) != 1 or group[0].dtype.is_complex:
-        return None
-    buffer, places = group[0], tuple(range(len(group[0].dims)))
-    while buffer.writer is not None:
-        if buffer.writer.opcode not in (Op.COPY, Op.TRANSPOSE):
-            return None
-        if buffer.writer.opcode is Op.TRANSPOSE:
-            moved = [0] * len(places)
-            for place, d in zip(places, buffer.writer.attributes["dimensions"], strict=True):
-                moved[d] = place
-            places = tuple(moved)
-        buffer = buffer.writer.inputs[0]
-    return buffer, places
-
-
 def _block_of(facts: Facts, result: Buffer, crossing: tuple[int, int]) -> Block | None:
     """The block that fits into the two dimensions: of short ones that of half as long vectors."""
     (slow, fast), dims, bits = crossing, result.dims, facts.vector_bits
@@ -121,22 +104,23 @@ class Blocks:
 
 
 def fits(view: View, subject: Subject) -> Answer:
-    group = subject.results
-    bare, sides = pure_transposition(group), crossing_dimension(group, MINIMUM_SIDE)
-    if bare is None:
+    reads, result = subject.reads, subject.first
+    source, sides = reads.transposed, reads.crossing(MINIMUM_SIDE)
+    if source is None:
         return "it is no transposition of one array"
     if sides is None:
         return f"both sides are not at least {MINIMUM_SIDE} elements"
-    block = _block_of(view.facts, group[0], sides)
+    block = _block_of(view.facts, result, sides)
     if block is None:
         return f"a block of {view.facts.vector_bits} bits is larger than the sides, or too low"
-    if group[0].argument == bare[0].argument:
+    if result.argument == source.buffer.argument:
         return "the array is transposed in place"
     cut = view.partition is not None and not _are_whole(view.partition, sides, block)
-    if cut and (crossing := crossing_dimension(group)) and are_whole_tiles(group[0], crossing, view.partition):
+    crossing = reads.crossing(MINIMUM_TILED_SIDE) if cut else None
+    if crossing is not None and are_whole_tiles(result, crossing, view.partition):
         return f"steps would cut blocks of {block.height} rows, but no tiles"
     # By element on several threads it takes longer than in blocks on one.
-    return Fits(_blocks_of(view, group[0], *bare, sides, block), not cut)
+    return Fits(_blocks_of(view, result, source, sides, block), not cut)
 
 
 def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bool:
@@ -146,17 +130,12 @@ def _are_whole(partition: Partition, sides: tuple[int, int], block: Block) -> bo
     return partition.dimensions == sides[:1] and partition.least % block.height == 0
 
 
-def _blocks_of(
-    view: View, result: Buffer, source: Buffer, places: Places, sides: tuple[int, int], block: Block
-) -> Blocks:
+def _blocks_of(view: View, result: Buffer, source: Access, sides: tuple[int, int], block: Block) -> Blocks:
     dims, size, (slow, fast) = result.dims, result.dtype.bytes, sides
     line = view.facts.processor.line_bytes
     apart = view.numbered != sides[:1]
     ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
-    strides = [0] * len(dims)
-    for d, place in enumerate(places):
-        if place is not None:
-            strides[place] = source.strides[d]
+    strides = tuple(source.strides(len(dims)))
     inside = _follows_row(result, sides, block, view.numbered, line) if apart else None
     shifted = apart and inside is None and max(dims[slow], dims[fast]) <= BAND_ROWS and ends != (dims[slow], dims[fast])
     aligned = (
@@ -167,26 +146,27 @@ def _blocks_of(
     )
     few = block.width == block.line or block.height <= OPEN_LINES
     streams = aligned and _is_large(view.facts, result) and few
-    return Blocks(source, block, sides, tuple(strides), ends, inside, shifted, aligned, streams)
+    return Blocks(source.buffer, block, sides, strides, ends, inside, shifted, aligned, streams)
 
 
 def emit(e: Elemental, subject: Subject, blocks: Blocks, steps: Steps | None) -> None:
     """Transpose blocks through registers, and what they leave over element by element."""
     b, result, block, (slow, fast) = e.b, subject.first, blocks.block, blocks.sides
+    loops = _Loops(b, result, blocks, steps)
     if blocks.inside is not None:
-        loops, offset_from, offset_to = _row_loops(b, result, blocks, blocks.inside, steps)
+        loops.open_rows(blocks.inside)
     elif blocks.shifted:
-        loops, offset_from, offset_to = _shifted_loops(b, result, blocks, steps)
+        loops.open_shifted()
     else:
-        loops, offset_from, offset_to = _block_loops(b, result, blocks, steps)
+        loops.open_blocks(steps)
+    offset_from, offset_to = loops.offsets
     rows = _load_rows(e, blocks.source, offset_from, blocks.strides[fast], block)
     if result.dtype.bytes <= LANE_ELEMENT_BYTES:
         turned = unpacked(b, _stacked(b, rows, block.height), 1, block.height)
     else:
         turned = square_turned(b, rows, result.dtype.bytes)
     _store_rows(e, result, turned, offset_to, result.strides[slow], blocks.aligned, blocks.streams)
-    for loop in reversed(loops):
-        b.close_loop(loop)
+    b.close_loops(loops.loops)
     rest = [] if blocks.shifted else _rest(result.dims, blocks.sides, blocks.ends)
     over_boxes(b, result, rest, lambda index: emit_generic(e, [result], index, Unroll.SCALAR), steps)
 
@@ -213,93 +193,77 @@ def _follows_row(
     return next((d for d in others if result.strides[d] == dims[fast]), None)
 
 
-def _row_loops(
-    b: Builder, result: Buffer, blocks: Blocks, inside: int, steps: Steps | None
-) -> tuple[list[Loop], Index, Index]:
-    """As `_block_loops`, of rows that are narrower than a line: those that complete it come next, before further blocks
-    along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
+class _Loops:
+    """Loops around a block. offsets: of the current one in source and result. Opened at first: those over the
+    dimensions other than the inner ones, among them the sides of a block; first those that steps number.
     """
-    sides, strides = blocks.sides, blocks.strides
-    loops, offsets = _outer_loops(b, result, strides, (*sides, inside), steps)
-    for d, step in ((sides[0], blocks.block.height), (inside, 1)):
-        loops.append(b.open_loop(0, result.dims[d], step))
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
-    return loops, offsets[0], offsets[1]
 
+    def __init__(self, b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None):
+        self.b, self.result, self.blocks, self.dims = b, result, blocks, result.dims
+        inner = blocks.sides if blocks.inside is None else (*blocks.sides, blocks.inside)
+        self.loops: list[Loop] = []
+        self.offsets: list[Index] = [0, 0]
+        places: dict[int, Index] = {}
+        if steps is not None and set(steps.dimensions).isdisjoint(inner):
+            loop, found = open_steps(b, steps, [self.dims[d] for d in steps.dimensions])
+            self.loops.append(loop)
+            places.update(zip(steps.dimensions, found, strict=True))
+        for d in (d for d in result.order if d not in inner and d not in places):
+            self.loops.append(b.open_loop(0, self.dims[d], 1))
+            places[d] = self.loops[-1].index
+        for d, place in places.items():
+            self._move(d, place)
 
-def _outer_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], inner: Sequence[int], steps: Steps | None
-) -> tuple[list[Loop], list[Index]]:
-    """Open loops over the dimensions other than the inner ones, among them the sides of a block; first those that steps
-    number. Also returns the offsets in source and result.
-    """
-    loops: list[Loop] = []
-    places: dict[int, Index] = {}
-    if steps is not None and set(steps.dimensions).isdisjoint(inner):
-        loop, found = open_steps(b, steps, [result.dims[d] for d in steps.dimensions])
-        loops.append(loop)
-        places.update(zip(steps.dimensions, found, strict=True))
-    for d in reversed(result.shape.minor_to_major):
-        if d not in inner and d not in places and result.dims[d] != 1:
-            loops.append(b.open_loop(0, result.dims[d], 1))
-            places[d] = loops[-1].index
-    offsets: list[Index] = [0, 0]
-    for d, place in places.items():
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(place, stride))
-    return loops, offsets
+    def _move(self, d: int, by: Index) -> None:
+        strides = self.blocks.strides[d], self.result.strides[d]
+        self.offsets = [self.b.add(at, self.b.mul(by, s)) for at, s in zip(self.offsets, strides, strict=True)]
 
+    def open(self, d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
+        """Open a loop along a dimension."""
+        self.loops.append(self.b.open_loop(lower, upper, step, unroll=unroll))
+        self._move(d, self.loops[-1].index)
+        return self.loops[-1].index
 
-def _shifted_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
-    """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
-    (slow, fast), block, strides = blocks.sides, blocks.block, blocks.strides
-    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
-    for d in (fast, slow):
-        size, side = result.dims[d], block.height if d == slow else block.width
-        loops.append(b.open_loop(0, size, side))
-        at: Index = loops[-1].index
-        if size % side:
-            at = b.binary("minsi", loops[-1].index, size - side)
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(at, stride))
-    return loops, offsets[0], offsets[1]
+    def open_rows(self, inside: int) -> None:
+        """As `open_blocks`, of rows that are narrower than a line: those that complete it come next, before further
+        blocks along the slow dimension. Many lines that lie a power of two apart would leave the cache in between.
+        """
+        for d, step in ((self.blocks.sides[0], self.blocks.block.height), (inside, 1)):
+            self.open(d, 0, self.dims[d], step)
 
+    def open_shifted(self) -> None:
+        """As `open_blocks`, of blocks that cover all: the last ones lie further back, over those before them."""
+        (slow, fast), block = self.blocks.sides, self.blocks.block
+        for d, side in ((fast, block.width), (slow, block.height)):
+            size = self.dims[d]
+            self.loops.append(self.b.open_loop(0, size, side))
+            at = self.loops[-1].index
+            self._move(d, self.b.least(at, size - side) if size % side else at)
 
-def _block_loops(b: Builder, result: Buffer, blocks: Blocks, steps: Steps | None) -> tuple[list[Loop], Index, Index]:
-    """Open loops over all blocks. Also returns the offsets of the current one in source and result."""
-    (slow, fast), block, strides, ends = blocks.sides, blocks.block, blocks.strides, blocks.ends
-    dims = result.dims
-    loops, offsets = _outer_loops(b, result, strides, blocks.sides, steps)
-
-    def open_loop(d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
-        loops.append(b.open_loop(lower, upper, step, unroll=unroll))
-        for k, stride in enumerate((strides[d], result.strides[d])):
-            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
-        return loops[-1].index
-
-    sided = steps if steps is not None and steps.dimensions == (slow,) else None
-    lower, upper = bounds(b, sided, dims[slow])
-    if ends[0] < dims[slow]:
-        upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
-    band = min(BAND_ROWS, ends[0])
-    whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
-    start = open_loop(slow, lower, upper, band)
-    lines = block.line // block.width if blocks.streams else LINES_TOGETHER
-    piece = block.line * math.gcd(ends[1] // block.line, lines)
-    open_loop(fast, 0, ends[1], piece)
-    height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
-    deep = _depth(b, result, block, blocks.streams)
-    if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
-        deep = block.height
-    open_loop(slow, 0, height, deep)
-    if deep > block.height:
-        open_loop(fast, 0, piece, block.line, Unroll.NONE)
-        open_loop(slow, 0, deep, block.height, Unroll.NONE)
-        piece = block.line
-    if piece > block.width:
-        open_loop(fast, 0, piece, block.width, Unroll.NONE)
-    return loops, offsets[0], offsets[1]
+    def open_blocks(self, steps: Steps | None) -> None:
+        """Open loops over all blocks."""
+        (slow, fast), block, ends, b = self.blocks.sides, self.blocks.block, self.blocks.ends, self.b
+        sided = steps if steps is not None and steps.dimensions == (slow,) else None
+        lower, upper = bounds(b, sided, self.dims[slow])
+        if ends[0] < self.dims[slow]:
+            upper = b.least(upper, ends[0])
+        band = min(BAND_ROWS, ends[0])
+        whole = ends[0] % band == 0 and (sided is None or sided.partition.least % band == 0)
+        start = self.open(slow, lower, upper, band)
+        lines = block.line // block.width if self.blocks.streams else LINES_TOGETHER
+        piece = block.line * math.gcd(ends[1] // block.line, lines)
+        self.open(fast, 0, ends[1], piece)
+        height: Index = band if whole else b.least(b.sub(upper, start), band)
+        deep = _depth(b, self.result, block, self.blocks.streams)
+        if any(n % deep for n in (band, ends[0], deep if sided is None else sided.partition.least)):
+            deep = block.height
+        self.open(slow, 0, height, deep)
+        if deep > block.height:
+            self.open(fast, 0, piece, block.line, Unroll.NONE)
+            self.open(slow, 0, deep, block.height, Unroll.NONE)
+            piece = block.line
+        if piece > block.width:
+            self.open(fast, 0, piece, block.width, Unroll.NONE)
 
 
 def _depth(b: Builder, result: Buffer, block: Block, streams: bool) -> int:
@@ -313,7 +277,7 @@ def _depth(b: Builder, result: Buffer, block: Block, streams: bool) -> int:
 def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:
     """The block in the source: as many rows as it is wide in the result, `stride` elements apart."""
     b, element = e.b, raw_type(e.b.types, source.dtype)
-    row = ir.VectorType.get([block.height], element)
+    row = b.vector(block.height, element)
     places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(block.width)]
     return [b.load(place, row, source.dtype.bytes) for place in places]
 
@@ -323,15 +287,8 @@ def _stacked(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
     parts = [list(rows[first : first + lane]) for first in range(0, len(rows), lane)]
     while len(parts) > 1:
         joined = zip(parts[::2], parts[1::2], strict=True)
-        parts = [[_joined(b, low, high) for low, high in zip(*pair, strict=True)] for pair in joined]
+        parts = [[b.joined(both) for both in zip(*pair, strict=True)] for pair in joined]
     return parts[0]
-
-
-def _joined(b: Builder, low: Value, high: Value) -> Value:
-    old = ir.VectorType(low.type)
-    mask = ir.DenseI64ArrayAttr.get(list(range(2 * old.shape[0])))
-    type = ir.VectorType.get([2 * old.shape[0]], old.element_type)
-    return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
 
 
 def _store_rows(

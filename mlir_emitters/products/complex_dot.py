@@ -13,7 +13,7 @@ from ..core.elements import encode
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps
+from ..loops.ranges import Steps, chunks, outer_loops
 from ..loops.view import Subject, View
 from ..reductions.column_blocks import BLOCK_COLUMNS, ROWS_TOGETHER
 from ..reductions.columns import Accumulators
@@ -48,7 +48,7 @@ def emit(e: Elemental, subject: Subject, column: int, steps: Steps | None) -> No
 
 def _column(node: Node, result: Buffer) -> int | None:
     """The result dimension whose elements are adjacent in the result and in one operand."""
-    inner = next((d for d in result.shape.minor_to_major if result.dims[d] != 1), None)
+    inner = result.fastest
     if inner is None or result.dims[inner] < MINIMUM_COLUMNS:
         return None
     marked = operand_indices(node, tuple(int(d == inner) for d in range(len(result.dims))))
@@ -66,19 +66,10 @@ class _ColumnProduct:
 
     def emit(self) -> None:
         b, dims = self.b, self.result.dims
-        index: list[Index] = [0] * len(dims)
-        loops = []
-        for d in reversed(self.result.shape.minor_to_major):
-            if d != self.column and dims[d] != 1:
-                loops.append(b.open_loop(0, dims[d]))
-                index[d] = loops[-1].index
-        whole = self.width - self.width % self.block
-        with b.loop(0, whole, self.block) as loop:
-            self._block(index, loop.index, self.block)
-        if whole < self.width:
-            self._block(index, whole, self.width - whole)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        with outer_loops(b, None, (), dims, [d for d in self.result.order if d != self.column]) as places:
+            index = [places.get(d, 0) for d in range(len(dims))]
+            for start, size in chunks(b, 0, self.width, self.block, bare=False):
+                self._block(index, start, size)
 
     def _block(self, index: Sequence[Index], start: Index, size: int) -> None:
         b = self.b

@@ -53,10 +53,7 @@ def convolution_value(e: Elemental, node: Node, number: int, index: Indices, raw
         total = unflatten(loops[-1].carried, wide)
         with b.reassociating():
             carried = flatten(multiply_add(b, wide, *widened(b, node, wide, x, y), total))
-        for loop in reversed(loops):
-            loop.next = carried
-            b.close_loop(loop)
-            carried = loop.values
+        carried = b.close_loops(loops, carried)
     value = narrow(b, wide, node.output.dtype, unflatten(list(carried), wide))
     return encode(b, node.output.dtype, value) if raw else value
 

@@ -16,7 +16,7 @@ from ...planning.partition import Partition
 from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
-from ..core.graph import Buffer, Node
+from ..core.graph import Node
 from ..loops.form import fewer
 from ..loops.helper import call_helper, memory_types
 from ..loops.ranges import Steps, grouped, outer_loops, width_of
@@ -25,7 +25,7 @@ from .convolution_blocks import CHAIN_PRODUCTS, FEATURE, MINIMUM_WORK, Blocks, i
 from .convolution_vectors import Kernel, VectorTiles
 from .convolution_window import Loop
 from .dot import accumulator_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import is_read_in_vectors, read_vector
 
 MAXIMUM_FEATURES = 7
 """Output features of a tile."""
@@ -43,7 +43,7 @@ def why_not_deep(facts: Facts, node: Node) -> str | None:
     labels, inputs = geometry.labels, geometry.inputs
     if facts.strict or geometry.is_empty or geometry.group_of_batch:
         return "sums are in order, or of nothing, or groups divide the batch"
-    if wide not in (DType.F32, DType.F64) or not all(_is_readable(buffer, wide) for buffer in (source, kernel)):
+    if wide not in (DType.F32, DType.F64) or not all(is_read_in_vectors(buffer, wide) for buffer in (source, kernel)):
         return f"an operand is not in memory, or not read in vectors of {wide.value}"
     near = source.strides[labels.input_feature] == kernel.strides[labels.kernel_input_feature] == 1
     if not near or inputs == 1:
@@ -56,11 +56,6 @@ def why_not_deep(facts: Facts, node: Node) -> str | None:
     if narrow and not facts.processor.masks and inputs % lanes_of(facts, node):
         return f"{inputs} narrow input features fill no vectors of {lanes_of(facts, node)}, and there are no masks"
     return None
-
-
-def _is_readable(buffer: Buffer, wide: DType) -> bool:
-    converts = buffer.dtype in IN_VECTORS and COMPUTE.get(buffer.dtype) is wide
-    return buffer.writer is None and (buffer.dtype is wide or converts)
 
 
 def _run(node: Node) -> int:
@@ -218,11 +213,11 @@ class _Sums:
         self.rows: list[Index] = [0, *numbers[: function.features - 1]]
         self.numbers = numbers[function.features - 1 :]
         self.element = raw_type(b.types, function.wide)
-        self.vector = ir.VectorType.get([function.lanes], self.element)
+        self.vector = b.vector(function.lanes, self.element)
 
     def emit(self) -> None:
         b, function = self.b, self.function
-        zero = b.op("vector.broadcast", b.constant(0.0, self.element), type=self.vector)
+        zero = b.filled(0, self.vector)
         count = len(self.places) * len(self.rows)
         for n, total in enumerate(self._nest(0, self.input_at, self.kernel_at, [zero] * count)):
             place = b.pointer(self.sums, n, self.element)
@@ -253,7 +248,7 @@ class _Sums:
             return loop.values
         some = b.branch(b.compare_integers("ne", left, b.constant(0, b.types.i64)), [self.vector] * len(before))
         with some.side(0) as results:
-            mask = b.op("vector.create_mask", b.at(left), type=ir.VectorType.get([lanes], b.types.i1))
+            mask = b.op("vector.create_mask", b.at(left), type=b.vector(lanes, b.types.i1))
             results += self._products(b.add(place, whole), b.add(row, whole), loop.values, mask)
         with some.side(1) as results:
             results += loop.values
@@ -268,25 +263,11 @@ class _Sums:
         return found
 
     def _read(self, memory: Value, dtype: DType, place: Index, mask: Value | None) -> Value:
-        b, stored = self.b, raw_type(self.b.types, dtype)
-        type, where = ir.VectorType.get([self.function.lanes], stored), b.pointer(memory, place, stored)
-        if mask is None:
-            found = b.load(where, type, dtype.bytes)
-        else:
-            zero = b.op("vector.broadcast", b.constant(0.0 if b.is_float(stored) else 0, stored), type=type)
-            found = b.load_masked(where, mask, zero, dtype.bytes)
-        return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)
+        where = self.b.pointer(memory, place, raw_type(self.b.types, dtype))
+        return read_vector(self.b, where, dtype, self.function.wide, self.function.lanes, mask)
 
     def _added_up(self, vector: Value) -> Value:
         """The sum of the lanes: of the first half and the second, and so on."""
-        b, lanes = self.b, self.function.lanes
-        while lanes > 1:
-            lanes //= 2
-            type = ir.VectorType.get([lanes], self.element)
-            parts = [
-                b.op("vector.shuffle", vector, vector, type=type, attributes={"mask": ir.DenseI64ArrayAttr.get(half)})
-                for half in (range(lanes), range(lanes, 2 * lanes))
-            ]
-            vector = b.op("arith.addf", *parts)
-        at = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-        return b.op("vector.extract", vector, type=self.element, attributes=at)
+        while vector.type.shape[0] > 1:
+            vector = self.b.op("arith.addf", *self.b.halves(vector))
+        return self.b.lane(vector, 0)

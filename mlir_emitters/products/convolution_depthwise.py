@@ -14,7 +14,7 @@ from ...hlo.records import dataclass, replace
 from ..core.builder import Builder, Index, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
-from ..core.graph import Buffer, Node
+from ..core.graph import Node
 from ..loops.elemental import Elemental
 from ..loops.form import fewer, more
 from ..loops.helper import call_helper, memory_types
@@ -33,7 +33,7 @@ from .convolution_tiles import Write
 from .convolution_vectors import VectorTiles
 from .convolution_window import Loop, turns
 from .dot import accumulator_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import is_read_in_vectors, read_vector
 
 GROUP = 1
 """The axis of a Site along which channels lie."""
@@ -90,7 +90,7 @@ def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
         return "channels are not apart"
     if facts.strict or geometry.steps(node)[GROUP][1:] != (1, 1):
         return "sums are in order" if facts.strict else "channels are not neighbours in both operands"
-    if wide not in (DType.F32, DType.F64) or not all(_is_readable(buffer, wide) for buffer in node.inputs[:2]):
+    if wide not in (DType.F32, DType.F64) or not all(is_read_in_vectors(buffer, wide) for buffer in node.inputs[:2]):
         return f"an operand is not in memory, or not read in vectors of {wide.value}"
     products = math.prod(slide.window for slide in geometry.slides)
     if products > ALONE_PRODUCTS:
@@ -106,11 +106,6 @@ def why_not_depthwise(facts: Facts, node: Node, lanes: int) -> str | None:
         if work < MINIMUM_CALLED_PRODUCTS
         else None
     )
-
-
-def _is_readable(buffer: Buffer, wide: DType) -> bool:
-    converts = buffer.dtype in IN_VECTORS and COMPUTE.get(buffer.dtype) is wide
-    return buffer.writer is None and (buffer.dtype is wide or converts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +209,13 @@ class _Sums:
         self.input, self.kernel, self.sums, self.input_at, self.kernel_at, _, self.channels, self.apart = parameters[:8]
         self.loops = [parameters[8 + 3 * n : 11 + 3 * n] for n in range(function.loops)]
         self.lanes = function.lanes if positions > 1 else function.alone
-        self.vector = ir.VectorType.get([self.lanes], raw_type(b.types, function.wide))
+        self.vector = b.vector(self.lanes, raw_type(b.types, function.wide))
 
     def emit(self) -> None:
         b, wide = self.b, self.function.wide
         element = raw_type(b.types, wide)
         with b.loop(0, self.channels, self.lanes, unroll=Unroll.NONE) as run:
-            zero = b.op("vector.broadcast", b.constant(0.0, element), type=self.vector)
+            zero = b.filled(0, self.vector)
             first = b.add(self.input_at, run.index), b.add(self.kernel_at, run.index)
             for p, value in enumerate(self._over(0, *first, [zero] * self.positions)):
                 place = b.add(b.mul(self.channels, p), run.index)
@@ -260,6 +255,5 @@ class _Sums:
         return self._read(self.kernel, self.function.kernel, place)
 
     def _read(self, memory: Value, dtype: DType, place: Index) -> Value:
-        b, stored = self.b, raw_type(self.b.types, dtype)
-        found = b.load(b.pointer(memory, place, stored), ir.VectorType.get([self.lanes], stored), dtype.bytes)
-        return found if dtype is self.function.wide else IN_VECTORS[dtype](b, found, self.vector)
+        where = self.b.pointer(memory, place, raw_type(self.b.types, dtype))
+        return read_vector(self.b, where, dtype, self.function.wide, self.lanes)

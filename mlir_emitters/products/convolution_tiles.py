@@ -15,7 +15,7 @@ from ..core.builder import Builder, Index, Unroll
 from ..core.elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
-from ..loops.ranges import Steps, outer_loops
+from ..loops.ranges import Steps, chunks, outer_loops
 from ..numerics.convert import convert_to
 from ..reductions.long_sums import MAXIMUM_REGISTER_CHAINS, Totals, component_type
 from ..reductions.windows import Geometry, Site
@@ -78,19 +78,8 @@ class Tiles:
         with outer_loops(self.b, steps, [axis for axis in axes if axis is not None], extents, order) as places:
             for axis, place in places.items():
                 site = site.moved(axis, place)
-            for start, width in self._chunks(0, extents[self.lanes], self.width):
+            for start, width in chunks(self.b, 0, extents[self.lanes], self.width):
                 self._run(site, start, width)
-
-    def _chunks(self, first: int, end: int, size: int, unroll: Unroll = Unroll.ANY) -> Iterator[tuple[Index, int]]:
-        """Yield (start, size) of each chunk. Full chunks share one loop, which is open during the yield."""
-        whole = first + (end - first) // size * size
-        if whole - first > size:
-            with self.b.loop(first, whole, size, unroll=unroll) as loop:
-                yield loop.index, size
-        elif whole > first:
-            yield first, size
-        if whole < end:
-            yield whole, end - whole
 
     def _run(self, site: Site, start: Index, width: int) -> None:
         """One run of lanes, at all positions of the reuse axis."""
@@ -98,13 +87,13 @@ class Tiles:
         if axis is None:
             self._tile(site, 1, start, width, False)
         elif axis < SPATIAL:
-            for position, count in self._chunks(0, extents[axis], tile):
+            for position, count in chunks(self.b, 0, extents[axis], tile):
                 self._tile(site.moved(axis, position), count, start, width, True)
         else:
             inner = self.geometry.slides[axis - SPATIAL].covered()
-            for position, count in self._chunks(inner.start, inner.stop, tile):
+            for position, count in chunks(self.b, inner.start, inner.stop, tile):
                 self._tile(site.moved(axis, position), count, start, width, True)
-            for number, _ in self._chunks(0, extents[axis] - len(inner), 1, self.around):
+            for number, _ in chunks(self.b, 0, extents[axis] - len(inner), 1, self.around):
                 self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
 
     def _beside(self, number: Index, inner: range) -> Index:
@@ -184,7 +173,7 @@ class Tiles:
         with b.loop(lower, upper, size, unroll=Unroll.NONE) as loop:
             end = b.add(loop.index, size)
             if not (isinstance(lower, int) and isinstance(upper, int)) or (upper - lower) % size:
-                end = b.binary("minsi", b.materialize(end), b.materialize(upper))
+                end = b.least(end, upper)
             yield loop.index, end
             self._spill(places)
 
@@ -196,7 +185,7 @@ class Tiles:
     def _steps(self, n: int, size: int, step: int, places: int) -> Iterator[tuple[Index, int]]:
         """Yield (start, size) of steps along all of dimension n of the window, in the same blocks."""
         if self.totals is None or n != self.level:
-            yield from self._chunks(0, size, step)
+            yield from chunks(self.b, 0, size, step)
             return
         whole = size - size % step
         for first, end in self._groups(n, 0, whole, step, places):

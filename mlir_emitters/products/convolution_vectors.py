@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.records import replace
 from ..core.builder import Index, Pointer, Unroll, Value
@@ -20,14 +18,14 @@ from ..core.facts import Facts
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental
 from ..loops.form import fewer
-from ..loops.ranges import Steps, outer_loops
+from ..loops.ranges import Steps, chunks, outer_loops
 from ..numerics.convert import convert_to
 from ..reductions.windows import Geometry, Site
 from .convolution_blocks import FEATURE, MINIMUM_WORK, SPATIAL, Blocks, chain_of, in_chains, inside_of, reuse_axis
 from .convolution_tiles import Tiles, Write
 from .convolution_window import Loop, Window, turns
 from .dot import accumulator_of
-from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_dtypes import COMPUTE, IN_VECTORS, read_vector
 from .dot_registers import FEW_REGISTERS
 
 MAXIMUM_SUM_VECTORS = 24
@@ -185,7 +183,7 @@ class VectorTiles(Tiles):
         order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
         axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
         inside = [axis for axis in axes if axis is not None]
-        for start, width in self._chunks(0, extents[self.lanes], self.width, Unroll.NONE):
+        for start, width in chunks(self.b, 0, extents[self.lanes], self.width, Unroll.NONE):
             if self.panel is not None:
                 Kernel(self, width).copy(start, self.panel)
             with outer_loops(self.b, steps, inside, extents, order, Unroll.NONE) as places:
@@ -208,9 +206,9 @@ class VectorTiles(Tiles):
             self._run_together(site, inner, start, width)
             return
         shares = axis < SPATIAL or self.geometry.slides[axis - SPATIAL].gap == 1
-        for number, _ in self._chunks(0, len(inner) // self.tile, 1, Unroll.NONE):
+        for number, _ in chunks(self.b, 0, len(inner) // self.tile, 1, Unroll.NONE):
             self._tile(site.moved(axis, self._first(number, inner)), self.tile, start, width, shares)
-        for number, _ in self._chunks(0, extent - len(inner), 1, Unroll.NONE):
+        for number, _ in chunks(self.b, 0, extent - len(inner), 1, Unroll.NONE):
             self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
 
     def _first(self, number: Index, inner: range) -> Index:
@@ -230,7 +228,7 @@ class VectorTiles(Tiles):
             whole = b.compare_integers("slt", loop.index, b.materialize(tiles))
             first = b.materialize(self._first(loop.index, inner))
             if self.over:
-                back = b.binary("minsi", first, b.materialize(inner.stop - tile))
+                back = b.least(first, inner.stop - tile)
                 self.again = b.select(whole, b.materialize(b.sub(first, back)), b.materialize(0))
                 first = b.materialize(back)
             one = b.materialize(self._beside(b.sub(loop.index, tiles), inner))
@@ -329,7 +327,7 @@ class Sums:
 
     def zeros(self) -> list[Value]:
         b = self.b
-        zero = b.op("vector.broadcast", b.constant(0.0, self.tiles.element), type=self.kernel.vector)
+        zero = b.filled(0, self.kernel.vector)
         return [zero] * (self.count * self.kernel.vectors)
 
     def reach(self, n: int) -> tuple[Index, Index, int]:
@@ -420,7 +418,7 @@ class Kernel:
         self.pitch = tiles.pitch(width)
         self.lanes = self.pitch & -self.pitch
         self.vectors = self.pitch // self.lanes
-        self.vector = ir.VectorType.get([self.lanes], tiles.element)
+        self.vector = tiles.b.vector(self.lanes, tiles.element)
 
     @property
     def reads(self) -> DType:
@@ -438,11 +436,8 @@ class Kernel:
     def place(self, index: tuple[Index, ...]) -> Pointer:
         """Where the vectors of an element are read."""
         b, tiles = self.b, self.tiles
-        place: Index = 0
         memory = tiles.e.pointers[self.buffer.argument] if tiles.panel is None else tiles.panel
-        for at, stride in zip(index, self.strides, strict=True):
-            place = b.add(place, b.mul(at, stride))
-        return b.pointer(memory, place, raw_type(b.types, self.reads))
+        return b.pointer(memory, b.offset(index, self.strides), raw_type(b.types, self.reads))
 
     def read(self, index: tuple[Index, ...]) -> list[Value]:
         """The vectors from an element on: from the copy, if there is one."""
@@ -450,9 +445,7 @@ class Kernel:
         if tiles.panel is None:
             first = tiles.e.offset(self.buffer, index)
             return [self._load(b.add(first, v * self.lanes), v) for v in range(self.vectors)]
-        place: Index = 0
-        for at, stride in zip(index, self.strides, strict=True):
-            place = b.add(place, b.mul(at, stride))
+        place = b.offset(index, self.strides)
         pointers = [b.pointer(tiles.panel, b.add(place, v * self.lanes), tiles.element) for v in range(self.vectors)]
         return [b.load(pointer, self.vector, tiles.wide.bytes) for pointer in pointers]
 
@@ -469,16 +462,10 @@ class Kernel:
     def _load(self, offset: Index, v: int) -> Value:
         tiles, b, dtype = self.tiles, self.b, self.buffer.dtype
         stored = raw_type(b.types, dtype)
-        type = ir.VectorType.get([self.lanes], stored)
         place = b.pointer(tiles.e.pointers[self.buffer.argument], offset, stored)
         left = self.width - v * self.lanes
-        if left >= self.lanes:
-            raw = b.load(place, type, dtype.bytes)
-        else:
-            zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
-            rest = b.op("vector.broadcast", zero, type=type)
-            raw = b.load_masked(place, b.first_lanes(self.lanes, left), rest, dtype.bytes)
-        return raw if dtype is tiles.wide else IN_VECTORS[dtype](b, raw, self.vector)
+        mask = b.first_lanes(self.lanes, left) if left < self.lanes else None
+        return read_vector(b, place, dtype, tiles.wide, self.lanes, mask)
 
 
 def size_of(buffer: Buffer) -> int:

@@ -17,7 +17,7 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS
+from .dot_dtypes import read_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,7 @@ class Loop:
 
 def turns(b: Builder, lower: Index, upper: Index, step: int) -> Index:
     """The iterations of a loop, which may have none."""
-    if isinstance(lower, int) and isinstance(upper, int):
-        return max(0, -(-(upper - lower) // step))
-    left = b.binary("maxsi", b.materialize(b.sub(upper, lower)), 0)
-    return b.div(b.add(left, step - 1), step)
+    return b.div(b.add(b.greatest(b.sub(upper, lower), 0), step - 1), step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +106,15 @@ class Window:
         starts: list[Index] = [0, *numbers[: positions - 1]]
         del numbers[: self.positions - 1]
         element, stored = raw_type(b.types, self.wide), raw_type(b.types, self.kernel)
-        vector, raw = ir.VectorType.get([self.lanes], element), ir.VectorType.get([self.lanes], stored)
+        vector = b.vector(self.lanes, element)
         vectors = self.columns // self.lanes
 
         def weights(first: Index, v: int) -> Value:
-            place = b.pointer(kernel, b.add(first, v * self.lanes), stored)
+            place, mask = b.pointer(kernel, b.add(first, v * self.lanes), stored), None
             if self.masked and v == vectors - 1:
-                mask_type = ir.VectorType.get([self.lanes], b.types.i1)
-                mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=mask_type)
-                zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
-                found = b.load_masked(place, mask, b.op("vector.broadcast", zero, type=raw), self.kernel.bytes)
-            else:
-                found = b.load(place, raw, self.kernel.bytes)
-            return found if self.kernel is self.wide else IN_VECTORS[self.kernel](b, found, vector)
+                bits = b.vector(self.lanes, b.types.i1)
+                mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=bits)
+            return read_vector(b, place, self.kernel, self.wide, self.lanes, mask)
 
         def nest(level: int, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
             """`before` plus the products in the loops from `level` on. place, first: of the first factors."""
@@ -163,8 +156,8 @@ class Window:
         def half(turn: int, at: Value, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
             """`before` plus the products of the element at `at`, or of the next one, at each place."""
             operation, number = (("arith.shli", 16), ("arith.andi", -1 << 16))[turn]
-            words = ir.VectorType.get([self.lanes], b.types.i32)
-            constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+            words = b.vector(self.lanes, b.types.i32)
+            constant = b.filled(number, words)
             row = b.add(first, b.mul(b.add(at, turn), numbers[-1]))
             read, found = [weights(row, v) for v in range(vectors)], list[Value]()
             for start in starts:
@@ -174,7 +167,7 @@ class Window:
                 found += [b.fma(factor, w, before[len(found) + v]) for v, w in enumerate(read)]
             return found
 
-        zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
+        zero = b.filled(0, vector)
         for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (positions * vectors))):
             place = b.pointer(sums, n * self.lanes, element)
             if self.adds:
@@ -184,5 +177,5 @@ class Window:
 
 def pair_at(b: Builder, memory: Value, place: Index) -> Value:
     """An element of 16 bits in the lower half of a word, the next one in the upper half."""
-    two = b.load(b.pointer(memory, place, b.types.i16), ir.VectorType.get([2], b.types.i16), 2)
-    return b.op("vector.bitcast", two, type=ir.VectorType.get([1], b.types.i32))
+    two = b.load(b.pointer(memory, place, b.types.i16), b.vector(2, b.types.i16), 2)
+    return b.op("vector.bitcast", two, type=b.vector(1, b.types.i32))

@@ -84,10 +84,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
                 b, wide, convert_to(b, lhs.dtype, wide, x), convert_to(b, rhs.dtype, wide, y), unflatten(carried, wide)
             )
         )
-    for loop in reversed(loops):
-        loop.next = results
-        b.close_loop(loop)
-        results = loop.values
+    results = b.close_loops(loops, results)
     value = narrow(b, wide, node.output.dtype, unflatten(results, wide))
     return encode(b, node.output.dtype, value) if raw else value
 

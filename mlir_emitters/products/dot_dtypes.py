@@ -7,8 +7,9 @@ from collections.abc import Callable
 from mlir import ir
 
 from ...hlo.dtypes import DType
-from ..core.builder import Builder, Value
-from ..core.elements import ROUNDED
+from ..core.builder import Builder, Pointer, Value
+from ..core.elements import ROUNDED, raw_type
+from ..core.graph import Buffer
 
 COMPUTE = {
     **dict.fromkeys(ROUNDED, DType.F32),
@@ -25,7 +26,7 @@ TILED = frozenset({DType.F32, DType.F64, DType.S32, DType.S64, DType.U32, DType.
 
 def _from_bf16(b: Builder, raw: Value, vector: ir.Type) -> Value:
     bits = ir.VectorType.get(raw.type.shape, b.types.i32)
-    sixteen = b.op("vector.broadcast", b.constant(16, b.types.i32), type=bits)
+    sixteen = b.filled(16, bits)
     return b.bitcast(b.op("arith.shli", b.op("arith.extui", raw, type=bits), sixteen), vector)
 
 
@@ -48,6 +49,22 @@ IN_VECTORS: dict[DType, Callable[[Builder, Value, ir.Type], Value]] = {
     **dict.fromkeys((DType.U8, DType.U16), _unsigned),
 }
 """Dtypes whose vectors are converted as they are read, to their row of COMPUTE: (builder, raw, type) → vector."""
+
+
+def read_vector(b: Builder, place: Pointer, dtype: DType, wide: DType, lanes: int, mask: Value | None = None) -> Value:
+    """Neighbours in memory, of one dtype, converted to another. mask: the lanes that are there; others are 0."""
+    type = b.vector(lanes, raw_type(b.types, dtype))
+    if mask is None:
+        found = b.load(place, type, dtype.bytes)
+    else:
+        found = b.load_masked(place, mask, b.filled(0, type), dtype.bytes)
+    return found if dtype is wide else IN_VECTORS[dtype](b, found, b.vector(lanes, raw_type(b.types, wide)))
+
+
+def is_read_in_vectors(buffer: Buffer, wide: DType) -> bool:
+    """Whether an operand is in memory, as numbers of `wide`, or of a dtype whose vectors are converted to it."""
+    converts = buffer.dtype in IN_VECTORS and COMPUTE.get(buffer.dtype) is wide
+    return buffer.writer is None and (buffer.dtype is wide or converts)
 
 
 def dtype_of_sums(accumulator: DType) -> DType:

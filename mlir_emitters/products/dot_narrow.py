@@ -14,7 +14,7 @@ from ..core.facts import Facts
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits, fewer, more
-from ..loops.ranges import Steps, bounds
+from ..loops.ranges import Steps, bounds, chunks
 from ..loops.view import Subject, View
 from ..reductions.results import epilogue
 from .dot import accumulator_of, narrow
@@ -196,22 +196,16 @@ class _SlimProduct:
             self._multiply(first, b.sub(end, first))
         else:
             with b.loop(first, end, BAND_ROWS, unroll=Unroll.NONE) as band:
-                count = b.binary("minsi", b.materialize(b.sub(end, band.index)), BAND_ROWS)
+                count = b.least(b.sub(end, band.index), BAND_ROWS)
                 self._multiply(band.index, count)
                 if self.sums is not None:
                     self._finish(band.index, count)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def _parts(self, visit: Callable[[_Part], None]) -> None:
         """Loops over blocks of the depth."""
-        size = self.product.depth.size
-        whole = size - size % self.block
-        if whole:
-            with self.b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
-                visit(_Part(loop.index, self.block))
-        if whole < size:
-            visit(_Part(whole, size - whole))
+        for first, depth in chunks(self.b, 0, self.product.depth.size, self.block, Unroll.NONE, bare=False):
+            visit(_Part(first, depth))
 
     def _copies(self, part: _Part):
         return self.b.pointer(self.columns, self.b.mul(part.first, self.product.column.size), self.element)

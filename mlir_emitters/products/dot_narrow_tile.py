@@ -16,7 +16,7 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS
+from .dot_dtypes import read_vector
 
 ROWS_AT_ONCE = 8
 """Rows, streams of memory that a processor follows at the same time."""
@@ -131,7 +131,7 @@ class _Body:
         self.count, self.depth, self.row, self.out_row, self.out_column, self.adds, *later = numbers
         self.later = [0, *later]
         self.raw, self.element = (raw_type(b.types, d) for d in (tile.source, tile.wide))
-        self.vector = ir.VectorType.get([tile.lanes], self.element)
+        self.vector = b.vector(tile.lanes, self.element)
 
     def emit(self) -> None:
         b, tile = self.b, self.tile
@@ -139,7 +139,7 @@ class _Body:
         self.whole = b.sub(self.depth, rest)
         self.pitch = b.add(self.whole, tile.lanes if tile.rests else 0)
         self.mask = self._mask(b.sub(tile.lanes, rest)) if tile.rests else None
-        self.zeros = b.op("vector.broadcast", b.constant(0.0, self.element), type=self.vector)
+        self.zeros = b.filled(0, self.vector)
         together = b.sub(self.count, b.rem(self.count, tile.rows))
         with b.loop(0, together, tile.rows, unroll=Unroll.NONE) as top:
             self._rows(top.index, tile.rows)
@@ -150,10 +150,10 @@ class _Body:
     def _mask(self, first: Index) -> Value:
         """The lanes from one on."""
         b, lanes = self.b, self.tile.lanes
-        type = ir.VectorType.get([lanes], b.types.i32)
+        type = b.vector(lanes, b.types.i32)
         numbers = b.vector_constant(ir.Attribute.parse(f"dense<{list(range(lanes))}> : {type}"), type, ("lanes", lanes))
         least = b.op("vector.broadcast", b.trunci(b.materialize(first), b.types.i32), type=type)
-        masks, order = ir.VectorType.get([lanes], b.types.i1), b.types.compare_integer["sge"]
+        masks, order = b.vector(lanes, b.types.i1), b.types.compare_integer["sge"]
         return b.op("arith.cmpi", numbers, least, type=masks, attributes=order)
 
     def _rows(self, top: Index, rows: int) -> None:
@@ -178,8 +178,7 @@ class _Body:
     def _of_row(self, start: Index, k: Index) -> Value:
         b, tile = self.b, self.tile
         place = b.pointer(self.memory[0], b.add(start, k), self.raw)
-        value = b.load(place, ir.VectorType.get([tile.lanes], self.raw), tile.source.bytes)
-        return value if tile.source is tile.wide else IN_VECTORS[tile.source](b, value, self.vector)
+        return read_vector(b, place, tile.source, tile.wide, tile.lanes)
 
     def _added(self, sums: Sequence[Value], rows: Sequence[Value], k: Index) -> list[Value]:
         """The sums, row by row, with products of vectors of rows and columns."""
@@ -207,19 +206,15 @@ class _Body:
         while len(vectors) > 1:
             count = ir.VectorType(vectors[0].type).shape[0]
             pairs = list(zip(vectors[::2], [*vectors[1::2], vectors[-1]], strict=False))
-            vectors = [self._picked(x, y, range(2 * count)) for x, y in pairs]
+            vectors = [self.b.shuffled(range(2 * count), x, y) for x, y in pairs]
         return vectors[0]
 
     def _halves(self, x: Value, y: Value, half: int, both: bool) -> Value:
         """The first halves of the parts of x (and y) plus the second ones."""
         count = ir.VectorType(x.type).shape[0] * (2 if both else 1)
         low = [k for part in range(0, count, 2 * half) for k in range(part, part + half)]
-        first, second = (self._picked(x, y, [k + by for k in low]) for by in (0, half))
+        first, second = (self.b.shuffled([k + by for k in low], x, y) for by in (0, half))
         return self.b.op("arith.addf", first, second)
-
-    def _picked(self, x: Value, y: Value, lanes: Sequence[int]) -> Value:
-        type = ir.VectorType.get([len(lanes)], self.element)
-        return self.b.op("vector.shuffle", x, y, type=type, attributes={"mask": ir.DenseI64ArrayAttr.get(list(lanes))})
 
     def _store(self, sums: Value, top: Index, rows: int) -> None:
         """Store the sums, or add them to what is there."""
@@ -227,13 +222,12 @@ class _Body:
         parts: list[tuple[Pointer, Value]] = []
         if tile.dense and count > 1:
             at = b.add(self.starts[2], b.mul(top, tile.columns))
-            parts.append((b.pointer(self.memory[2], at, self.element), self._picked(sums, sums, range(count))))
+            parts.append((b.pointer(self.memory[2], at, self.element), b.shuffled(range(count), sums)))
         else:
             for lane in range(count):
                 row, column = divmod(lane, tile.columns)
                 inside = b.add(b.mul(b.add(top, row), self.out_row), b.mul(self.out_column, column))
-                one = {"static_position": ir.DenseI64ArrayAttr.get([lane])}
-                value = b.op("vector.extract", sums, type=self.element, attributes=one)
+                value = b.lane(sums, lane)
                 parts.append((b.pointer(self.memory[2], b.add(self.starts[2], inside), self.element), value))
         adding = b.branch(b.compare_integers("ne", self.adds, b.constant(0, b.types.i64)), [])
         with adding.side(0):

@@ -4,8 +4,6 @@ converted to the dtype that they are multiplied in. What does not stay in the ca
 
 from __future__ import annotations
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.records import dataclass, replace
 from ..core.builder import Index, Pointer, Unroll, Value
@@ -133,7 +131,7 @@ class Operands:
         return self.b.add(self.panel_at, self.b.add(self.b.mul(k, self.width), n))
 
     def _store_first_sums(self, words: Words, depth: int, vectors: int) -> None:
-        b, panel, type = self.b, self.panel, ir.VectorType.get([self.lanes], self.element)
+        b, panel, type = self.b, self.panel, self.b.vector(self.lanes, self.element)
         assert panel is not None
 
         def place(k: Index, v: int) -> Pointer:

@@ -14,7 +14,7 @@ from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..loops.squares import square_turned
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS, converts_in_vectors
+from .dot_dtypes import converts_in_vectors, read_vector
 from .dot_words import WORD_BITS, word_of
 
 DEPTH_TOGETHER = 128
@@ -83,7 +83,7 @@ class Pack:
             if self.parts > 1:
                 pair = b.load(
                     b.pointer(source, place(k, b.mul(n, self.parts)), raw),
-                    ir.VectorType.get([self.parts], raw),
+                    b.vector(self.parts, raw),
                     self.source.bytes,
                 )
                 at = target(k, b.mul(n, self.parts))
@@ -164,13 +164,13 @@ class Pack:
         return self.source is self.wide or converts_in_vectors(self.source, self.wide)
 
     def _joined(self, b: Builder, rows: Sequence[Pointer]) -> Value:
-        """A vector of words, each of a row of B."""
-        bits, words = WORD_BITS // self.words, ir.VectorType.get([self.lanes], b.types.i32)
-        raw = ir.VectorType.get([self.lanes], raw_type(b.types, self.source))
+        """A vector of words, of as many rows of B."""
+        bits, words = WORD_BITS // self.words, b.vector(self.lanes, b.types.i32)
+        raw = b.vector(self.lanes, raw_type(b.types, self.source))
         extension = "arith.extui" if self.source.is_unsigned or self.source.is_float else "arith.extsi"
 
         def all_of(number: int) -> Value:
-            return b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+            return b.filled(number, words)
 
         total: Value | None = None
         for n, place in enumerate(rows):
@@ -180,13 +180,12 @@ class Pack:
             value = b.op("arith.shli", value, all_of(bits * n)) if n else value
             total = value if total is None else b.op("arith.ori", total, value)
         assert total is not None
-        return b.bitcast(total, ir.VectorType.get([self.lanes], b.types.f32)) if self.wide.is_float else total
+        return b.bitcast(total, b.vector(self.lanes, b.types.f32)) if self.wide.is_float else total
 
     def _vector(self, b: Builder, place: Pointer) -> Value:
         """A vector of B, converted, or as words."""
+        if self.words == 1:
+            return read_vector(b, place, self.source, self.wide, self.lanes)
         raw, element = (raw_type(b.types, d) for d in (self.source, self.wide))
-        vector = ir.VectorType.get([self.lanes], element)
-        value = b.load(place, ir.VectorType.get([self.lanes * self.words], raw), self.source.bytes)
-        if self.words > 1:
-            return b.op("vector.bitcast", value, type=vector)
-        return value if self.source is self.wide else IN_VECTORS[self.source](b, value, vector)
+        value = b.load(place, b.vector(self.lanes * self.words, raw), self.source.bytes)
+        return b.op("vector.bitcast", value, type=b.vector(self.lanes, element))

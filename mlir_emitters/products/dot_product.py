@@ -180,7 +180,7 @@ def open_loops(b: Builder, outer: Sequence[Dimension], steps: Steps | None) -> t
     return loops, places
 
 
-def takes_steps(facts: Facts, node: Node, product: Product, partition: Partition | None) -> bool:
+def computes_steps(facts: Facts, node: Node, product: Product, partition: Partition | None) -> bool:
     """Whether a tiled product can compute some of the steps: batches, rows, or groups of columns of whole vectors."""
     if partition is None:
         return True

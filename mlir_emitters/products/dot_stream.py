@@ -17,7 +17,7 @@ from ..core.elements import decode, flatten, raw_type
 from ..loops.elemental import load_element
 from ..loops.helper import call_helper, memory_types
 from ..numerics.convert import convert_to
-from .dot_dtypes import IN_VECTORS
+from .dot_dtypes import read_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,20 @@ class RowsOfB:
         memory, (left_at, right_at, out_at), numbers = parameters[:3], parameters[3:6], parameters[6:]
         along, row, columns, adds, *others = numbers
         raw, element = raw_type(b.types, self.right), raw_type(b.types, self.wide)
-        vector, narrow = (ir.VectorType.get([self.lanes], x) for x in (element, raw))
+        vector = b.vector(self.lanes, element)
         factors = []
         for k in range(self.rows):
             found = decode(b, self.left, load_element(b, memory[0], self.left, b.add(left_at, b.mul(along, k))))
             (factor,) = flatten(convert_to(b, self.left, self.wide, found))
             factors.append(b.op("vector.broadcast", factor, type=vector))
-        nothing = b.op("vector.broadcast", b.constant(-0.0 if self.wide.is_float else 0, element), type=vector)
+        nothing = b.filled(-0.0, vector)
         starts = [right_at, *(b.add(right_at, other) for other in others)]
         adding = b.compare_integers("ne", adds, b.constant(0, b.types.i64))
         with b.loop(0, columns, self.lanes, unroll=Unroll.NONE) as column:
             total: Value | None = None
             for factor, start in zip(factors, starts, strict=True):
                 place = b.pointer(memory[1], b.add(start, column.index), raw)
-                read = b.load(place, narrow, self.right.bytes)
-                value = read if self.right is self.wide else IN_VECTORS[self.right](b, read, vector)
+                value = read_vector(b, place, self.right, self.wide, self.lanes)
                 total = self._added(b, factor, value, total)
             for start in starts:
                 ahead = b.add(b.add(start, column.index), b.mul(row, self.rows))

@@ -103,7 +103,7 @@ class _Body:
         whole = tile.columns.bit_count() == 1 and tile.words == 1
         self.lanes = tile.columns if whole else tile.lanes
         self.vectors = tile.columns // self.lanes
-        self.vector = ir.VectorType.get([self.lanes], self.element)
+        self.vector = b.vector(self.lanes, self.element)
 
     def emit(self, parameters: Sequence[Value]) -> None:
         b, count = self.b, 3 if self.tile.ahead is None else 4
@@ -130,8 +130,7 @@ class _Body:
 
     def _sums(self) -> list[Value]:
         b, tile = self.b, self.tile
-        kind = 0.0 if tile.wide.is_float else 0
-        zero = b.op("vector.broadcast", b.constant(kind, self.element), type=self.vector)
+        zero = b.filled(0, self.vector)
         count = tile.rows * tile.parts * self.vectors
         begin = [zero] * (tile.apart * count)
         if tile.words > 1 and not tile.wide.is_float:
@@ -160,13 +159,12 @@ class _Body:
     def _joined(self, sums: Sequence[Value]) -> list[Value]:
         """The sums of complex numbers: b = (x, y) times the real parts of A plus (-y, x) times the imaginary ones."""
         b, found = self.b, list[Value]()
-        pairs = {"mask": ir.DenseI64ArrayAttr.get([lane ^ 1 for lane in range(self.lanes)])}
         values = ", ".join([f"{constant(-1.0):.17e}, {constant(1.0):.17e}"] * (self.lanes // 2))
         sign = b.vector_constant(ir.Attribute.parse(f"dense<[{values}]> : {self.vector}"), self.vector, "sign")
         for first in range(0, len(sums), 2 * self.vectors):
             for n in range(first, first + self.vectors):
                 real, imaginary = sums[n], sums[n + self.vectors]
-                swapped = b.op("vector.shuffle", imaginary, imaginary, type=self.vector, attributes=pairs)
+                swapped = b.shuffled([lane ^ 1 for lane in range(self.lanes)], imaginary)
                 found.append(b.fma(swapped, sign, real))
         return found
 
@@ -176,13 +174,13 @@ class _Body:
         """
         b = self.b
         for turn, (operation, number) in enumerate((("arith.shli", 16), ("arith.andi", -1 << 16))):
-            words = ir.VectorType.get([self.lanes], b.types.i32)
+            words = b.vector(self.lanes, b.types.i32)
             with b.loop(0, self.depth, 2, sums, Unroll.NONE) as loop:
                 k = loop.index
                 sources = [self._right(b.add(k, turn), v * self.lanes) for v in range(self.vectors)]
                 found: list[Value] = []
                 for m in range(self.tile.rows):
-                    constant = b.op("vector.broadcast", b.constant(number, b.types.i32), type=words)
+                    constant = b.filled(number, words)
                     both = word_of(b, self.memory[0], self._left_place(m, k), 2)  # A[m, k] is the lower half
                     pair = b.op("vector.broadcast", both, type=words)
                     factor = b.bitcast(b.op(operation, pair, constant), self.vector)
@@ -217,7 +215,7 @@ class _Body:
         place = b.pointer(self.memory[1], b.add(b.add(self.right_at, b.mul(k, self.right_row)), column), raw)
         if dtype is tile.wide:
             return b.load(place, self.vector, (tile.lanes if tile.packed else 1) * dtype.bytes)
-        return IN_VECTORS[dtype](b, b.load(place, ir.VectorType.get([self.lanes], raw), dtype.bytes), self.vector)
+        return IN_VECTORS[dtype](b, b.load(place, b.vector(self.lanes, raw), dtype.bytes), self.vector)
 
     def _fetch_right(self, k: Index) -> None:
         """Fetch what the tile, or a later call, reads of a later row of B: lines a page apart, which no processor
@@ -233,7 +231,7 @@ class _Body:
         b, tile = self.b, self.tile
         assert tile.ahead is not None
         at, stride = self.ahead
-        row = b.binary("minsi", b.materialize(b.rem(k, ROWS_IN_TURN // tile.parts)), tile.rows - 1)
+        row = b.least(b.rem(k, ROWS_IN_TURN // tile.parts), tile.rows - 1)
         offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words * tile.parts))
         b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
 
@@ -253,7 +251,7 @@ class _Body:
         b, tile = self.b, self.tile
         offset = b.add(b.add(self.out_at, b.mul(self.out_row, m)), v * self.lanes)
         place = b.pointer(self.memory[2], offset, self.total)
-        type = ir.VectorType.get([self.lanes], self.total)
+        type = b.vector(self.lanes, self.total)
         if tile.total is not tile.wide:
             value = b.op("arith.extf", value, type=type)
         if not tile.masked or v < self.vectors - 1:
@@ -262,8 +260,8 @@ class _Body:
             b.store(value, place, tile.total.bytes)
             return
         left = b.at(b.sub(self.columns, v * self.lanes))
-        mask = b.op("vector.create_mask", left, type=ir.VectorType.get([self.lanes], b.types.i1))
+        mask = b.op("vector.create_mask", left, type=b.vector(self.lanes, b.types.i1))
         if added:
-            zero = b.op("vector.broadcast", b.constant(0.0 if tile.total.is_float else 0, self.total), type=type)
+            zero = b.filled(0, type)
             value = self._plus(b.load_masked(place, mask, zero, tile.total.bytes), value)
         b.store_masked(value, place, mask, tile.total.bytes)

@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mlir import ir
-
 from ...hlo.records import replace
 from ..core.builder import Index, Unroll, Value
 from ..core.elements import raw_type
@@ -29,7 +27,7 @@ from ..core.facts import Code
 from ..core.graph import Buffer
 from ..loops.elemental import Elemental, Indices
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps, bounds, grouped
+from ..loops.ranges import Steps, bounds, chunks, grouped
 from ..loops.view import Subject, View
 from ..reductions.results import epilogue
 from .dot import accumulator_of
@@ -37,7 +35,7 @@ from .dot_blocks import FEW_SUM_VECTORS, PANEL_DEPTH, STREAM_ROWS, Blocking, blo
 from .dot_dims import Dimension
 from .dot_dtypes import dtype_of_sums
 from .dot_operands import Block, Operands
-from .dot_product import open_loops, product_of, takes_steps
+from .dot_product import computes_steps, open_loops, product_of
 from .dot_results import Results, Totals
 from .dot_stream import RowsOfB
 from .dot_tile import Tile
@@ -57,7 +55,7 @@ def fits(view: View, subject: Subject) -> Answer:
     wide = dtype_of_sums(accumulator_of(node))
     narrow = wide is not result.dtype.component or bool(subject.products)
     blocking = blocking_of(facts, product, wide, narrow, view.partition)
-    return Fits(blocking, takes_steps(facts, node, product, view.partition), _code_of(blocking))
+    return Fits(blocking, computes_steps(facts, node, product, view.partition), _code_of(blocking))
 
 
 def _code_of(blocking: Blocking) -> Code:
@@ -115,8 +113,7 @@ class Matmul:
             self._row_blocks(offsets)
         else:
             self._columns(offsets)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def _row_blocks(self, offsets: list[Index]) -> None:
         """Blocks of the steps' rows, each with panels of its own."""
@@ -147,34 +144,25 @@ class Matmul:
         whole = self.column.size - self.column.size % self.width
         if self.steps is not None and self.blocking.steps.columns:
             first, last = bounds(self.b, self.steps, self.column.size)
-            end = last if whole == self.column.size else self.b.binary("minsi", self.b.materialize(last), whole)
+            end = last if whole == self.column.size else self.b.least(last, whole)
             with self.b.loop(first, end, self.width) as loop:
                 visit(loop.index, self.width)
             if whole < self.column.size:
                 with self.b.loop(whole, last, self.column.size - whole) as loop:
                     visit(whole, self.column.size - whole)
             return
-        if whole == self.width:
-            visit(0, self.width)
-        elif whole:
-            with self.b.loop(0, whole, self.width) as loop:
-                visit(loop.index, self.width)
-        if whole < self.column.size:
-            visit(whole, self.column.size - whole)
+        for panel in chunks(self.b, 0, self.column.size, self.width):
+            visit(*panel)
 
     def _blocks(self, visit: Callable[[Index, int, bool | Value], None]) -> None:
         """visit: called with the first contracting element of each block, their number, and whether totals exist."""
-        b, size = self.b, self.depth.size
-        whole = size - size % self.block
-        if whole == self.block:
-            visit(0, self.block, False)
-        else:
-            # One copy of the code for all blocks; LLVM must not make another for the first one.
-            with b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
-                later = b.compare_integers("sgt", b.materialize(loop.index), b.materialize(0))
-                visit(loop.index, self.block, later)
-        if whole < size:
-            visit(whole, size - whole, True)
+        b = self.b
+        # One copy of the code for all blocks; LLVM must not make another for the first one.
+        for first, depth in chunks(b, 0, self.depth.size, self.block, Unroll.NONE):
+            if isinstance(first, int):
+                visit(first, depth, first > 0)
+            else:
+                visit(first, depth, b.compare_integers("sgt", b.materialize(first), b.materialize(0)))
 
     def _stream(self, offsets: list[Index], block: tuple[Index, int, bool | Value]) -> None:
         """All columns of a block of the contracting dimension."""
@@ -186,9 +174,7 @@ class Matmul:
             self._panels(lambda *panel: self._part(offsets, panel, block))
             return
         first, last = bounds(self.b, self.steps if self.blocking.steps.columns else None, self.column.size)
-        self._along(
-            offsets, block, first, last if last == whole else self.b.binary("minsi", self.b.materialize(last), whole)
-        )
+        self._along(offsets, block, first, self.b.least(last, whole))
         if whole < self.column.size:
             with self.b.loop(whole, last, self.column.size - whole):
                 self._part(offsets, (whole, self.column.size - whole), block)
@@ -201,7 +187,7 @@ class Matmul:
         operands.pack_left(part, 1)
         sums = b.pointer(self.sums_of_page, 0, self.element)
         with b.loop(start, end, PAGE_COLUMNS, unroll=Unroll.NONE) as page:
-            count = b.binary("minsi", b.materialize(b.sub(end, page.index)), PAGE_COLUMNS)
+            count = b.least(b.sub(end, page.index), PAGE_COLUMNS)
             whole = depth - depth % STREAM_ROWS
             for low, high, rows in ((0, whole, STREAM_ROWS), (whole, depth, depth - whole)):
                 if low == high:
@@ -217,8 +203,8 @@ class Matmul:
 
     def _add_page(self, out: Index, column: Index, count: Index, adds: bool | Value) -> None:
         """Add the sums of a page's columns to totals."""
-        b, vector = self.b, ir.VectorType.get([self.lanes], self.element)
-        nothing = b.op("vector.broadcast", b.constant(-0.0 if self.wide.is_float else 0, self.element), type=vector)
+        b, vector = self.b, self.b.vector(self.lanes, self.element)
+        nothing = b.filled(-0.0, vector)
         with b.loop(0, count, self.lanes, unroll=Unroll.NONE) as k:
             total = b.load(b.pointer(self.sums_of_page, k.index, self.element), vector, self.lanes * self.wide.bytes)
             if self.tile is None:
@@ -250,7 +236,7 @@ class Matmul:
         with b.loop(0, whole, self.blocking.band, unroll=Unroll.NONE) as loop:
             end = b.add(loop.index, self.blocking.band)
             if whole % self.blocking.band:
-                end = b.binary("minsi", b.materialize(end), whole)
+                end = b.least(end, whole)
             self._band(block, loop.index, end)
         if whole < self.row.size:
             self._band(block, whole, self.row.size)

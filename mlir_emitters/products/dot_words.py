@@ -76,14 +76,14 @@ class Words:
 
     def load_several(self, b: Builder, pointer: Value, offset: Index, count: int) -> Value:
         """Words of integers in A that are as in memory, as they are multiplied."""
-        words = ir.VectorType.get([count], b.types.i32)
+        words = b.vector(count, b.types.i32)
         element = b.types.integer(WORD_BITS // self.size)
-        parts = ir.VectorType.get([self.size * count], element)
+        parts = b.vector(self.size * count, element)
         raw = b.load(b.pointer(pointer, offset, element), parts, element.width // 8)
         found = b.op("vector.bitcast", raw, type=words)
         if not self.flipped:
             return found
-        return b.op("arith.xori", found, b.op("vector.broadcast", b.constant(FLIP, b.types.i32), type=words))
+        return b.op("arith.xori", found, b.filled(FLIP, words))
 
     def load(self, b: Builder, pointer: Value, dtype: DType, offset: Index, stride: int, place: Index) -> Value:
         """Word `place` of a row of A or a column of B, with zeros behind the last element. offset: of its first one;
@@ -98,7 +98,7 @@ class Words:
             if self.depth % self.size:
                 over = b.sub(b.add(b.mul(place, self.size), n), self.depth - 1)
                 inside = b.compare_integers("sle", b.materialize(over), b.materialize(0))
-                back = b.binary("maxsi", b.materialize(over), b.materialize(0))
+                back = b.greatest(over, 0)
                 at = b.sub(at, b.mul(back, stride))
             raw = load_element(b, pointer, dtype, at)
             if self.wraps:
@@ -119,7 +119,7 @@ class Words:
         """Sums of columns, to which a word of each has been added as if all of A were zero."""
         if not self.flipped:
             return list(sums)
-        zero = b.op("vector.broadcast", b.constant(FLIP, b.types.i32), type=rows[0].type)
+        zero = b.filled(FLIP, rows[0].type)
         return [multiply_add(b, self.size, zero, x, total) for x, total in zip(rows, sums, strict=True)]
 
 
@@ -127,20 +127,19 @@ def word_of(b: Builder, pointer: Pointer, offset: Index, size: int) -> Value:
     """The number of neighbours in an i32."""
     bits = WORD_BITS // size
     element = b.types.integer(bits)
-    several = b.load(b.pointer(pointer, offset, element), ir.VectorType.get([size], element), bits // 8)
-    one = b.op("vector.bitcast", several, type=ir.VectorType.get([1], b.types.i32))
-    first = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-    return b.op("vector.extract", one, type=b.types.i32, attributes=first)
+    several = b.load(b.pointer(pointer, offset, element), b.vector(size, element), bits // 8)
+    one = b.op("vector.bitcast", several, type=b.vector(1, b.types.i32))
+    return b.lane(one, 0)
 
 
 def multiply_add(b: Builder, size: int, left: Value, right: Value, total: Value) -> Value:
     """total + the products of vectors of words."""
     (lanes,) = total.type.shape
     if total.type.element_type == b.types.f32:
-        pairs = ir.VectorType.get([2 * lanes], ir.BF16Type.get())
+        pairs = b.vector(2 * lanes, ir.BF16Type.get())
         left, right = (b.op("vector.bitcast", x, type=pairs) for x in (left, right))
         return b.call(b.external(BF16, [total.type, pairs, pairs], total.type), total.type, [total, left, right])
-    parts = ir.VectorType.get([lanes * size], b.types.integer(32 // size))
+    parts = b.vector(lanes * size, b.types.integer(32 // size))
     left, right = (b.op("vector.bitcast", x, type=parts) for x in (left, right))
     if size == 4:
         four = b.external(FOUR[lanes * 32], [total.type, parts, parts], total.type)

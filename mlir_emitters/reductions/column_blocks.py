@@ -14,7 +14,7 @@ from ..core.builder import Unroll
 from ..core.facts import Code, Facts
 from ..core.graph import Buffer, Node
 from ..loops.fetch import streams
-from ..loops.reduced import by_memory, operands_of, reduced_dimensions
+from ..loops.reduced import operands_of, reduced_dimensions
 from .extremum import extremum_of, takes_three
 from .long_sums import SHORT_CHAIN_ADDITIONS, are_float_sums
 from .reduce import UNROLLABLE_ELEMENTS, are_dear
@@ -93,7 +93,7 @@ class Columns:
 def columns_of(facts: Facts, nodes: Sequence[Node]) -> Columns:
     """Of reductions over the same columns."""
     operand, reduced = nodes[0].inputs[0], reduced_dimensions(nodes[0])
-    live = [d for d in by_memory(operand, range(len(operand.dims))) if operand.dims[d] != 1]
+    live = operand.order
     *outer, column = (d for d in live if d not in reduced)
     rows = tuple(d for d in live if d in reduced)
     width, count = operand.dims[column], math.prod(operand.dims[d] for d in rows)
@@ -111,9 +111,14 @@ def columns_of(facts: Facts, nodes: Sequence[Node]) -> Columns:
         tuple(outer), column, rows, width, min(BLOCK_COLUMNS, width), sums,
         tuple(is_sum and count > limit for is_sum in sums), together, limit, tuple(ahead),
         range(_minimum_apart(nodes), MAXIMUM_APART), narrow,
-        known and (width >= MINIMUM_PIECE_COLUMNS or narrow or operand.shape.size <= SMALL_ELEMENTS),
+        known and (narrow or _is_lean(operand, width)),
         _around(facts, nodes, sums, width, count),
     )  # fmt: skip
+
+
+def _is_lean(operand: Buffer, width: int) -> bool:
+    """Whether few of LLVM's passes are enough for what it knows: of long rows, or of a small operand."""
+    return width >= MINIMUM_PIECE_COLUMNS or operand.shape.size <= SMALL_ELEMENTS
 
 
 def is_best(node: Node) -> bool:

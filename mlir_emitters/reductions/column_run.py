@@ -7,8 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
@@ -20,9 +18,9 @@ from ..loops.elemental import Elemental
 from ..loops.fetch import streams
 from ..loops.form import Answer, Fits, fewer, more
 from ..loops.ranges import Steps, outer_loops
+from ..loops.reduced import only_op
 from ..loops.view import Subject, View
 from .long_sums import LANES, are_float_sums
-from .reduce import is_one_operation
 from .results import dimensions_inside, write_together
 from .sum_run import MINIMUM_RUN_ELEMENTS, Form, SumRun, is_run, stored_of
 
@@ -100,9 +98,7 @@ def emit(e: Elemental, subject: Subject, run: Run, steps: Steps | None) -> None:
     element = raw_type(b.types, dtype)
     (start,) = flatten(e.value(initial, ()))
     with outer_loops(b, steps, run.inside, operand.dims, run.outer, Unroll.NONE) as places:
-        first: Index = 0
-        for d in run.outer:
-            first = b.add(first, b.mul(places.get(d, 0), operand.strides[d]))
+        first = b.offset((places.get(d, 0) for d in run.outer), (operand.strides[d] for d in run.outer))
         at = b.pointer(e.pointers[run.source.argument], first, element)
         if word is None:
             helper = SumRun(Form.PLAIN, dtype, bool(streams(b.facts, [operand], operand)), run.width)
@@ -124,11 +120,9 @@ def emit(e: Elemental, subject: Subject, run: Run, steps: Steps | None) -> None:
 
 def _word_of(node: Node) -> str | None:
     """The operation on integers of whole bytes that a reduction is, if their order does not matter."""
-    dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
+    dtype, op = node.inputs[0].dtype, only_op(node)
     whole = dtype.is_integer and dtype.bits >= 8 and node.output.dtype is dtype
-    if not whole or not is_one_operation(node) or writer is None or writer.opcode not in _WORDS:
-        return None
-    return f"arith.{_WORDS[writer.opcode][dtype.is_signed]}"
+    return f"arith.{_WORDS[op][dtype.is_signed]}" if whole and op in _WORDS else None
 
 
 def _lanes(facts: Facts, dtype: DType) -> int:
@@ -142,7 +136,7 @@ def _combined(e: Elemental, run: Run, dtype: DType, word: str, at: Pointer) -> V
     size = run.width * _lanes(e.b.facts, dtype)
 
     def read(place: Index, lanes: int) -> Value:
-        return b.load(b.pointer(at, place, element), ir.VectorType.get([lanes], element), dtype.bytes)
+        return b.load(b.pointer(at, place, element), e.b.vector(lanes, element), dtype.bytes)
 
     done = run.count - run.count % size
     with b.loop(size, done, size, [read(0, size)]) as loop:
@@ -150,17 +144,9 @@ def _combined(e: Elemental, run: Run, dtype: DType, word: str, at: Pointer) -> V
     (found,) = loop.values
     while size > run.width:
         size //= 2
-        low, high = (_part(e, found, k, size) for k in (0, size))
-        found = b.op(word, low, high)
+        found = b.op(word, *b.halves(found))
         if run.count - done >= size:
             found, done = b.op(word, found, read(done, size)), done + size
     space = b.alloca(element, run.width, 64)
     b.store(found, b.pointer(space, 0, element), dtype.bytes)
     return space
-
-
-def _part(e: Elemental, value: Value, start: int, count: int) -> Value:
-    mask = {"mask": ir.DenseI64ArrayAttr.get(range(start, start + count))}
-    return e.b.op(
-        "vector.shuffle", value, value, type=ir.VectorType.get([count], value.type.element_type), attributes=mask
-    )

@@ -11,20 +11,20 @@ from itertools import compress
 
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
-from ..core.builder import Builder, Index, Loop, Unroll, Value
+from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from ..core.graph import Node
 from ..loops.elemental import Elemental, Indices
 from ..loops.fetch import fetch
 from ..loops.form import Answer, Fits
-from ..loops.ranges import Steps, grouped, open_steps, width_of
-from ..loops.reduced import initials_of, operands_of, reduced_dimensions
+from ..loops.ranges import Steps, chunks, grouped, outer_loops, width_of
+from ..loops.reduced import initials_of, only_op, operands_of, reduced_dimensions
 from ..loops.view import Subject, View
 from ..numerics import half
 from .column_blocks import BLOCK_COLUMNS, MAXIMUM_APART, Columns, are_compared, columns_of
 from .extremum import advance_column, close_column, extremum_of
 from .long_sums import Blocks, Carried, Totals, component_type
-from .reduce import UNROLLABLE_ELEMENTS, combine, is_one_operation, rounded
+from .reduce import UNROLLABLE_ELEMENTS, combine, rounded
 from .results import dimensions_inside, write_together
 
 FETCHED_COLUMNS = 16
@@ -63,9 +63,7 @@ def _vectors(size: int) -> list[tuple[int, int]]:
 
 def _is_product(node: Node) -> bool:
     """Whether a reduction multiplies floats that no step rounds to a narrower type."""
-    writer = node.bodies[0].outputs[0].writer
-    is_one = is_one_operation(node) and writer is not None and writer.opcode is Op.MULTIPLY
-    return is_one and node.outputs[0].dtype in (DType.F32, DType.F64)
+    return only_op(node) is Op.MULTIPLY and node.outputs[0].dtype in (DType.F32, DType.F64)
 
 
 class Accumulators:
@@ -185,28 +183,15 @@ class ColumnReduction:
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.node.inputs[0].dims
         index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
-        loops: list[Loop] = []
         inside = [] if steps is None else dimensions_inside(self.node, steps.dimensions)
         if steps is not None and self.column in inside:
             self._emit_steps(steps, inside, index)
             return
-        if steps is not None:
-            around, places = open_steps(b, steps, [dims[d] for d in inside], self.form.around)
-            loops.append(around)
-            index |= zip(inside, places, strict=True)
-        for d in (d for d in self.form.outer if d not in inside):
-            loops.append(b.open_loop(0, dims[d], unroll=self.form.around))
-            index[d] = loops[-1].index
-        whole = self.width - self.width % self.block
-        if whole == self.block:
-            self._block(index, 0, self.block)
-        else:
-            with b.loop(0, whole, self.block) as loop:
-                self._block(index, loop.index, self.block)
-        if whole < self.width:
-            self._block(index, whole, self.width - whole)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        around = self.form.around
+        with outer_loops(b, steps, inside, dims, self.form.outer, around, around) as places:
+            index |= places
+            for start, size in chunks(b, 0, self.width, self.block):
+                self._block(index, start, size)
 
     def _emit_steps(self, steps: Steps, inside: Sequence[int], index: dict[int, Index]) -> None:
         """The steps number the columns, after some of the outer dimensions."""
@@ -215,13 +200,8 @@ class ColumnReduction:
         assert width is not None
         for places, start, size in grouped(b, steps, [dims[d] for d in inside], width):
             index |= zip(inside, places, strict=False)
-            loops = []
-            for d in (d for d in self.form.outer if d not in inside):
-                loops.append(b.open_loop(0, dims[d]))
-                index[d] = loops[-1].index
-            self._block(index, start, size)
-            for loop in reversed(loops):
-                b.close_loop(loop)
+            with outer_loops(b, None, (), dims, [d for d in self.form.outer if d not in inside]) as found:
+                self._block(index | found, start, size)
 
     def _block(self, index: dict[int, Index], start: Index, size: int) -> None:
         b = self.b

@@ -173,7 +173,7 @@ class _Runs(LongSums):
         return [self.b.op("vector.broadcast", zero, type=self._vector(n)) for n in widths for _ in range(self.each)]
 
     def _vector(self, width: int) -> ir.Type:
-        return ir.VectorType.get([width], self.element)
+        return self.b.vector(width, self.element)
 
     def _joined(self, given: Carried) -> list[Value]:
         return self.results_of([self._lanes(given[n :: self.each]) for n in range(self.each)])
@@ -187,16 +187,11 @@ class _Runs(LongSums):
             odd = lines[len(lines) & ~1 :]
             lines = [b.op("arith.addf", x, y) for x, y in zip(lines[::2], lines[1::2], strict=False)] + odd
         total = lines[0] if lines else pieces.pop(0)
-        while (width := total.type.shape[0] // 2) > 1:
-            total = b.op("arith.addf", *(self._part(total, range(at, at + width)) for at in (0, width)))
+        while total.type.shape[0] > 2:
+            total = b.op("arith.addf", *b.halves(total))
             if pieces and pieces[0].type == total.type:
                 total = b.op("arith.addf", total, pieces.pop(0))
-        places = ({"static_position": ir.DenseI64ArrayAttr.get([n])} for n in range(2))
-        return [b.op("vector.extract", total, type=self.element, attributes=place) for place in places]
-
-    def _part(self, value: Value, lanes: Sequence[int]) -> Value:
-        mask = {"mask": ir.DenseI64ArrayAttr.get(lanes)}
-        return self.b.op("vector.shuffle", value, value, type=self._vector(len(lanes)), attributes=mask)
+        return [b.lane(total, n) for n in range(2)]
 
 
 class _Sums(_Runs):
@@ -216,7 +211,7 @@ class _Products(_Runs):
 
     def advanced(self, sums: Sequence[Value], values: Sequence[Value]) -> list[Value]:
         left, right = values
-        swapped = self._part(left, [lane ^ 1 for lane in range(left.type.shape[0])])
+        swapped = self.b.shuffled([lane ^ 1 for lane in range(left.type.shape[0])], left)
         return [self.b.fma(left, right, sums[0]), self.b.fma(swapped, right, sums[1])]
 
     def results_of(self, joined: Sequence[Sequence[Value]]) -> list[Value]:

@@ -16,6 +16,7 @@ from ...hlo.opcodes import Op
 from ..core.builder import Builder, Value
 from ..core.elements import ROUNDED
 from ..core.graph import Node
+from ..loops.reduced import only_op
 
 MINIMUM_TRIPLE_ELEMENTS = 16
 """Elements per result from which three accumulators pay off: each saves 1 or 2 instructions, `close_three` costs 10."""
@@ -25,11 +26,8 @@ COMBINE = {Op.MAXIMUM: ("arith.maxnumf", "andi"), Op.MINIMUM: ("arith.minnumf", 
 
 def extremum_of(node: Node) -> Op | None:
     """The opcode of a reduction whose computation is one maximum or minimum of its parameters; None for others."""
-    body = node.bodies[0]
-    root = body.outputs[0].writer
-    if len(body.outputs) != 1 or root is None or root.opcode not in COMBINE:
-        return None
-    return root.opcode if {*root.inputs} == {*body.parameters} else None
+    op = only_op(node)
+    return op if op in COMBINE else None
 
 
 def takes_three(node: Node) -> bool:

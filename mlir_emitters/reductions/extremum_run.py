@@ -10,10 +10,11 @@ from mlir import ir
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass
-from ..core.builder import Builder, Index, Pointer, Unroll, Value
+from ..core.builder import Builder, Pointer, Unroll, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Buffer
+from ..core.slots import Slots
 from ..loops.fetch import DISTANCE_BYTES
 from ..loops.helper import call_helper, memory_types
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
@@ -61,31 +62,20 @@ class ExtremumRun:
         element, bytes_ = raw_type(b.types, self.dtype), self.dtype.bytes
         first = b.constant(-math.inf if self.op is Op.MAXIMUM else math.inf, element)
         openings = open_three(b, first)[:2]
-        spaces = [b.alloca(value.type, LANES, 64) for value in openings]
-
-        def slots(lane: Index) -> list[Pointer]:
-            return [b.pointer(space, lane, value.type) for space, value in zip(spaces, openings, strict=True)]
-
-        def read(lane: Index) -> list[Value]:
-            return [b.load(slot, value.type, bytes_) for slot, value in zip(slots(lane), openings, strict=True)]
-
-        def write(lane: Index, values: Sequence[Value]) -> None:
-            for slot, value in zip(slots(lane), values, strict=True):
-                b.store(value, slot, bytes_)
-
+        slots = Slots.for_values(b, openings, LANES)
         with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
-            write(lane.index, openings)
+            slots.write(lane.index, openings)
         with b.loop(0, count, FEWEST, unroll=Unroll.NONE) as turn:
-            at = b.add(start, b.binary("minsi", turn.index, b.materialize(b.sub(count, FEWEST))))
+            at = b.add(start, b.least(turn.index, b.sub(count, FEWEST)))
             if self.fetches:
                 for k in range(0, FEWEST, b.processor.line_bytes // bytes_):
                     b.prefetch(b.pointer(source, b.add(at, DISTANCE_BYTES // bytes_ + k), element))
             with b.loop(0, LANES, unroll=Unroll.VECTORIZED) as lane:
                 places = [b.add(at, b.add(lane.index, k * LANES)) for k in range(ELEMENTS_TOGETHER)]
                 found = [b.load(b.pointer(source, place, element), element, bytes_) for place in places]
-                write(lane.index, advance_column(b, self.op, read(lane.index), found))
+                slots.write(lane.index, advance_column(b, self.op, slots.read(lane.index), found))
         with b.loop(0, LANES, 1, open_three(b, first), Unroll.VECTORIZED) as lane:
-            lane.next = advance_three(b, self.op, lane.carried, close_column(b, read(lane.index)))
+            lane.next = advance_three(b, self.op, lane.carried, close_column(b, slots.read(lane.index)))
         b.store(close_three(b, lane.values), b.pointer(result, 0, element), bytes_)
 
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mlir import ir
-
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Unroll, Value
+from ..core.slots import Slots
 from .extremum import advance_column, advance_three, close_column, close_three, open_three
 from .long_sums import ELEMENTS_TOGETHER, LANES, Blocks, Carried
 
@@ -29,22 +28,16 @@ def extremum_in_lanes(
 ) -> Value:
     """The extremum of `first` and the elements. visit: the element at a place; ahead: as of `LongSums`."""
     size, step = sizes[-1], LANES * ELEMENTS_TOGETHER
-    bytes = 8 if first.type == b.types.f64 else 4
-    openings = [first, b.bitcast(first, b.types.i64 if bytes == 8 else b.types.i32)]
-    spaces = [b.alloca(value.type, LANES, 64) for value in openings]
-    for space, value in zip(spaces, openings, strict=True):
-        b.store(b.op("vector.broadcast", value, type=ir.VectorType.get([LANES], value.type)), space, 64)
-
-    def read(lane: Index) -> list[Value]:
-        slots = [b.pointer(space, lane, value.type) for space, value in zip(spaces, openings, strict=True)]
-        return [b.load(slot, value.type, bytes) for slot, value in zip(slots, openings, strict=True)]
+    openings = [first, b.bitcast(first, b.types.i64 if first.type == b.types.f64 else b.types.i32)]
+    slots = Slots.for_values(b, openings, LANES)
+    for space, value in zip(slots.arrays, openings, strict=True):
+        b.store(b.op("vector.broadcast", value, type=b.vector(LANES, value.type)), space, 64)
 
     def turns(prefix: Sequence[Index], starts: Sequence[Index], length: int) -> None:
         with b.loop(0, length, unroll=Unroll.VECTORIZED) as lane:
-            values = read(lane.index)
+            values = slots.read(lane.index)
             found = [visit([*prefix, b.add(start, lane.index)]) for start in starts]
-            for space, value in zip(spaces, advance_column(b, op, values, found), strict=True):
-                b.store(value, b.pointer(space, lane.index, value.type), bytes)
+            slots.write(lane.index, advance_column(b, op, values, found))
 
     def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
         ahead([*prefix, at], step)
@@ -62,5 +55,5 @@ def extremum_in_lanes(
 
     Blocks(b, sizes, step, 1 << 62, lambda given: given, Unroll.NONE).emit(whole, rest)
     with b.loop(0, LANES, 1, open_three(b, first), Unroll.VECTORIZED) as lane:
-        lane.next = advance_three(b, op, lane.carried, close_column(b, read(lane.index)))
+        lane.next = advance_three(b, op, lane.carried, close_column(b, slots.read(lane.index)))
     return close_three(b, lane.values)

@@ -275,15 +275,14 @@ class PartialSums(LongSums):
         b = self.b
         for slot, type in zip(self.partial, self.types, strict=True):
             vector = self._vector(type)
-            empty = b.op("vector.broadcast", b.constant(-0.0, type), type=vector)
+            empty = b.filled(-0.0, vector)
             for at in range(0, self.lanes, vector.shape[0]):
                 b.store(empty, b.pointer(slot, at, type), self._aligned(vector))
 
     def rests(self) -> Sequence[Value]:
         """The partial sums added up pairwise: the first half to the second, and so on."""
         b, trees = self.b, [self.tree(number, 1)[0] for number in range(len(self.types))]
-        given = _static([0])
-        return [b.op("vector.extract", x, type=t, attributes=given) for x, t in zip(trees, self.types, strict=True)]
+        return [b.lane(x, 0) for x in trees]
 
     def tree(self, number: int, columns: int) -> list[Value]:
         """The sums, as vectors, of a quantity's partial sums whose numbers differ by multiples of `columns`."""
@@ -297,8 +296,7 @@ class PartialSums(LongSums):
             values = [b.op("arith.addf", *pair) for pair in zip(values[:half], values[half:], strict=True)]
         while count > columns:
             count //= 2
-            low, high = (self._part(values[0], at, count) for at in (0, count))
-            values = [b.op("arith.addf", low, high)]
+            values = [b.op("arith.addf", *b.halves(values[0]))]
         return values
 
     def _vector(self, type: ir.Type) -> ir.VectorType:
@@ -309,15 +307,6 @@ class PartialSums(LongSums):
 
     def _aligned(self, vector: ir.VectorType) -> int:
         return min(64, vector.shape[0] * self._bytes(vector.element_type))
-
-    def _part(self, value: Value, start: int, count: int) -> Value:
-        mask = {"mask": ir.DenseI64ArrayAttr.get(range(start, start + count))}
-        type = ir.VectorType.get([count], value.type.element_type)
-        return self.b.op("vector.shuffle", value, value, type=type, attributes=mask)
-
-
-def _static(position: Sequence[int]) -> dict[str, ir.Attribute]:
-    return {"static_position": ir.DenseI64ArrayAttr.get(position)}
 
 
 class Blocks:
@@ -369,7 +358,7 @@ class Blocks:
                 with self.b.loop(0, full, group, given, Unroll.NONE) as block:
                     end = self.b.add(block.index, group)
                     if full % group:
-                        end = self.b.binary("minsi", self.b.materialize(end), full)
+                        end = self.b.least(end, full)
                     block.next = self.spill(run(block.index, end, block.carried))
                 given = block.values
             elif full:
@@ -454,7 +443,7 @@ class Totals:
         """The totals of neighbours, in the chain's type. A total of nothing, -0, is 0."""
         b, type = self.b, self._vector(self.type, lanes)
         total = b.load(self._place(place), type, self._bytes(self.type))
-        wide = b.op("arith.addf", total, b.op("vector.broadcast", b.constant(0.0, self.type), type=type))
+        wide = b.op("arith.addf", total, b.filled(0, type))
         narrow = self._vector(self.chain, lanes)
         return wide if narrow == type else b.op("arith.truncf", wide, type=narrow)
 

@@ -14,10 +14,10 @@ import numpy as np
 from ...hlo.opcodes import Op
 from ..core.builder import Index, Unroll, Value
 from ..core.graph import Buffer, Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental
 from ..loops.form import more
 from .reduce_window import Pool, lone_op, slides_of
-from .windows import maximum, minimum
 
 MAXIMUM_STRIDE = 4
 """Largest stride. With more lanes, splitting a line into them takes longer than it saves."""
@@ -53,40 +53,39 @@ class LinePool(Pool):
         b, stride = self.b, self.slide.stride
         start = self.opened(start)
         each = width + (self.slide.window - 1) // stride  # elements of a lane
-        line = [b.alloca(v.type, each * stride, 64) for v in start]
+        line = Slots.for_values(b, start, each * stride, alignment=1)
         self.join_rows(line, b.mul(begin, stride), each * stride, start)
         lanes = [line]
         if stride > 1:
-            lanes = [[b.alloca(v.type, each, 64) for v in start] for _ in range(stride)]
+            lanes = [Slots.for_values(b, start, each, alignment=1) for _ in range(stride)]
             with b.loop(0, each) as loop:
                 first = b.mul(loop.index, stride)
                 for k, lane in enumerate(lanes):
-                    self.put(lane, loop.index, self.get(line, b.add(first, k), start))
+                    lane.write(loop.index, line.read(b.add(first, k)))
         with b.loop(0, width, unroll=Unroll.VECTORIZED) as loop:
             values = [*start]
             for tap in range(self.slide.window):
-                values = self.joined(values, self.get(lanes[tap % stride], b.add(loop.index, tap // stride), start))
+                values = self.joined(values, lanes[tap % stride].read(b.add(loop.index, tap // stride)))
             self.write(b.add(begin, loop.index), values)
 
-    def join_rows(self, line: Sequence[Value], begin: Index, length: int, start: Sequence[Value]) -> None:
+    def join_rows(self, line: Slots, begin: Index, length: int, start: Sequence[Value]) -> None:
         """Combine all rows under the windows into the line, which begins `low` before column `begin`."""
         b, low = self.b, self.slide.low
-        lower = maximum(b, begin, low)
-        upper = minimum(b, b.add(begin, length), low + self.slide.input)
-        ends = (minimum(b, b.sub(lower, begin), length), maximum(b, b.sub(upper, begin), 0))
+        lower = b.greatest(begin, low)
+        upper = b.least(b.add(begin, length), low + self.slide.input)
+        ends = (b.least(b.sub(lower, begin), length), b.greatest(b.sub(upper, begin), 0))
         for first, last in [(0, ends[0]), (ends[1], length)] if self.whole else [(0, length)]:
             with b.loop(first, last) as loop:
-                self.put(line, loop.index, self.neutral(start))
+                line.write(loop.index, self.neutral(start))
         loops, spot = self.open_rows()
         loops.append(b.open_loop(lower, upper))
         spot[self.column] = b.add(loops[-1].index, -low)
         element = self.element(spot)
         at = b.sub(loops[-1].index, begin)
         if not self.whole:
-            element = self.joined(self.get(line, at, start), element)
-        self.put(line, at, element)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+            element = self.joined(line.read(at), element)
+        line.write(at, element)
+        b.close_loops(loops)
 
     def neutral(self, start: Sequence[Value]) -> Sequence[Value]:
         """What changes nothing: the initial value, if it may be met again; or −0.0, or the integer 0."""

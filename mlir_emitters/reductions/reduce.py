@@ -6,15 +6,15 @@ result is one chain, which LLVM splits over vector lanes by reassociation. If it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ...hlo.opclasses import EXPENSIVE
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Loop, Pointer, Unroll, Value
-from ..core.elements import ROUNDED, Scalar, encode, flatten, parts, raw_type, round_to, unflatten
+from ..core.elements import ROUNDED, Scalar, encode, flatten, gathered, parts, raw_type, round_to, spread
 from ..core.graph import Buffer, Node, reachable
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
-from ..loops.reduced import full_index, initials_of, operands_of, reduced_dimensions
+from ..loops.reduced import full_index, initials_of, only_op, operands_of, reduced_dimensions
 from .complex_sums import Factor, outer_of_runs, sums_of_runs
 from .extremum import advance_three, close_three, extremum_of, merge_three, open_three, takes_three
 from .extremum_run import ExtremumRun
@@ -58,7 +58,8 @@ class Running:
     def __init__(self, e: Elemental, node: Node, three: bool = True):
         self.e, self.node = e, node
         self.extremum = extremum_of(node) if three and takes_three(node) else None
-        self.count = 3 if self.extremum else sum(parts(x.dtype) for x in node.outputs)
+        self.types = [x.dtype for x in node.outputs]
+        self.count = 3 if self.extremum else sum(map(parts, self.types))
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over `size` elements. Where it may unroll, LLVM works on several vectors of a maximum a turn."""
@@ -74,28 +75,19 @@ class Running:
         """The carried values after one more element."""
         if self.extremum:
             return advance_three(self.e.b, self.extremum, carried, flatten(elements[0])[0])
-        return _spread(combine(self.e, self.node, _gather(carried, self.node.outputs), elements))
+        return spread(combine(self.e, self.node, gathered(carried, self.types), elements))
 
     def merge(self, one: Sequence[Value], other: Sequence[Value]) -> list[Value]:
         """The carried values of the elements of both."""
         if self.extremum:
             return merge_three(self.e.b, self.extremum, one, other)
-        return self.advance(one, _gather(other, self.node.outputs))
+        return self.advance(one, gathered(other, self.types))
 
     def close(self, carried: Sequence[Value]) -> list[Scalar]:
         """The results, rounded to their types."""
         values = [close_three(self.e.b, carried)] if self.extremum else carried
-        scalars = _gather(values, self.node.outputs)
+        scalars = gathered(values, self.types)
         return [rounded(self.e, x, value) for x, value in zip(self.node.outputs, scalars, strict=True)]
-
-
-def _spread(scalars: Sequence[Scalar]) -> list[Value]:
-    return [v for s in scalars for v in flatten(s)]
-
-
-def _gather(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
-    remaining: Iterator[Value] = iter(values)
-    return [unflatten([next(remaining) for _ in range(parts(x.dtype))], x.dtype) for x in buffers]
 
 
 def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -107,7 +99,7 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     if way.kind is Kind.LOOPS:
         loops: list[Loop] = []
         running = Running(e, node)
-        carried = running.open(_spread(accumulators))
+        carried = running.open(spread(accumulators))
         for size in way.along.sizes:
             loops.append(b.open_loop(0, size, 1, carried, unroll=running.unroll(size)))
             carried = loops[-1].carried
@@ -116,13 +108,10 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         for operand in operands_of(node):
             elements.append((yield operand, place, False))
         results = running.advance(carried, elements)
-        for loop in reversed(loops):
-            loop.next = results
-            b.close_loop(loop)
-            results = loop.values
+        results = b.close_loops(loops, results)
         values = running.close(results)
     else:
-        values = _EMIT[way.kind](e, way, index, _spread(accumulators))
+        values = _EMIT[way.kind](e, way, index, spread(accumulators))
     for k, value in enumerate(values):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, values[number]) if raw else values[number]
@@ -134,9 +123,7 @@ def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: S
     LLVM splits a chain only if those beside it are one operation each.
     """
     types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
-    chain = (
-        (MEMORY_CHAIN_ADDITIONS if all(map(is_one_operation, others)) else WHOLE_CHAIN_ADDITIONS) if others else None
-    )
+    chain = (MEMORY_CHAIN_ADDITIONS if all(map(only_op, others)) else WHOLE_CHAIN_ADDITIONS) if others else None
     return long_sum(b, sizes, types, _turns([x for node in nodes for x in operands_of(node)]), chain)
 
 
@@ -151,13 +138,6 @@ def _turns(operands: Sequence[Buffer]) -> int:
     return ELEMENTS_TOGETHER if sum(x.dtype.bytes for x in read) <= 4 else ELEMENTS_TOGETHER // 2
 
 
-def is_one_operation(node: Node) -> bool:
-    """Whether a reduction has one result and its body one operation on both parameters."""
-    body = node.bodies[0]
-    writer = body.outputs[0].writer if len(body.outputs) == 1 else None
-    return writer is not None and {*writer.inputs} == {*body.parameters}
-
-
 def are_dear(operands: Iterable[Buffer]) -> bool:
     """Whether elements take so much code that it should be emitted only once."""
     nodes = list(reachable(operands))
@@ -170,7 +150,7 @@ EXPENSIVE_NODES = 16
 
 def finished(e: Elemental, node: Node, values: Sequence[Value]) -> list[Scalar]:
     """Sums as working values of the results' types."""
-    scalars = _gather(values, node.outputs)
+    scalars = gathered(values, [x.dtype for x in node.outputs])
     return [rounded(e, x, value) for x, value in zip(node.outputs, scalars, strict=True)]
 
 
@@ -179,7 +159,7 @@ def _blocks(e: Elemental, way: Way, index: Indices, initials: Sequence[Value]) -
 
     def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
         place = along.place(e, index, at)
-        return _spread([e.value(x, place) for x in operands_of(node)]), carried
+        return spread([e.value(x, place) for x in operands_of(node)]), carried
 
     sums = long_sums(e.b, along.sizes, [node])
     sums.ahead = along.ahead(e, index)

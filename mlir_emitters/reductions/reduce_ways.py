@@ -13,7 +13,7 @@ from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices, Linear
 from ..loops.fetch import DISTANCE_BYTES, LONG_RUN_BYTES, fetch, streams
 from ..loops.linear import is_linear
-from ..loops.reduced import by_memory, full_index, operands_of, reduced_dimensions
+from ..loops.reduced import full_index, operands_of, reduced_dimensions
 from .complex_sums import outer_of_runs
 from .extremum import extremum_of, takes_three
 from .extremum_run import run_of
@@ -42,7 +42,7 @@ class Along:
     def of(node: Node, joins: bool = True) -> Along:
         """joins: whether dimensions may be joined."""
         operand = node.inputs[0]
-        order = [d for d in by_memory(operand, reduced_dimensions(node)) if operand.dims[d] != 1]
+        order = [d for d in operand.order if d in reduced_dimensions(node)]
         apart = max(len(order) - 1, 0)
         while apart and operand.strides[order[apart - 1]] == operand.dims[order[apart]] * operand.strides[order[apart]]:
             apart -= 1

@@ -13,10 +13,12 @@ from ...hlo.attributes import Window, WindowDim
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Index, Loop, Unroll, Value
-from ..core.elements import Scalar, encode, flatten, parts, unflatten
+from ..core.elements import Scalar, encode, flatten, gathered, spread, unflatten
 from ..core.graph import Buffer, Node
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, ElementRule, Indices, Reads
-from ..loops.ranges import Steps, grouped, outer_loops, width_of
+from ..loops.ranges import Steps, chunks, grouped, outer_loops, width_of
+from ..loops.reduced import only_op
 from ..numerics import half
 from .windows import Sliding
 
@@ -33,14 +35,14 @@ def slides_of(node: Node) -> list[Sliding]:
 
 def reduce_window_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     b, slides = e.b, slides_of(node)
-    count = len(node.outputs)
+    count, dtypes = len(node.outputs), [x.dtype for x in node.outputs]
     totals: list[Scalar] = []
     for init in node.inputs[count:]:
         totals.append((yield init, (), False))
     if all(s.window and s.input for s in slides):
         loops: list[Loop] = []
         place: list[Index] = []
-        carried = _spread(totals)
+        carried = spread(totals)
         for slide, position in zip(slides, index, strict=True):
             lower, upper, step = slide.taps(b, position)
             loops.append(b.open_loop(lower, upper, step, carried))
@@ -49,12 +51,9 @@ def reduce_window_value(e: Elemental, node: Node, number: int, index: Indices, r
         elements: list[Scalar] = []
         for source in node.inputs[:count]:
             elements.append((yield source, tuple(place), False))
-        results = _spread(combine(e, node, _gathered(carried, node.outputs), elements))
-        for loop in reversed(loops):
-            loop.next = results
-            b.close_loop(loop)
-            results = loop.values
-        totals = _gathered(results, node.outputs)
+        results = spread(combine(e, node, gathered(carried, dtypes), elements))
+        results = b.close_loops(loops, results)
+        totals = gathered(results, dtypes)
     for k, value in enumerate(totals):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, totals[number]) if raw else totals[number]
@@ -69,15 +68,6 @@ def _mirrored(b: Builder, lower: Index, upper: Index, step: int, tap: Index) -> 
     return b.sub(b.add(b.add(lower, lower), b.mul(turns, step)), tap)
 
 
-def _spread(scalars: Sequence[Scalar]) -> list[Value]:
-    return [v for s in scalars for v in flatten(s)]
-
-
-def _gathered(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
-    remaining = iter(values)
-    return [unflatten([next(remaining) for _ in range(parts(x.dtype))], x.dtype) for x in buffers]
-
-
 def combine(e: Elemental, node: Node, totals: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:
     """Combine one more element of each operand."""
     with e.b.reassociating() if lone_op(node) is not None else nullcontext():
@@ -86,11 +76,8 @@ def combine(e: Elemental, node: Node, totals: Sequence[Scalar], elements: Sequen
 
 def lone_op(node: Node) -> Op | None:
     """The op on both parameters that is the whole computation, if it is associative and commutative; otherwise None."""
-    body = node.bodies[0]
-    root = body.outputs[0].writer
-    if len(body.outputs) != 1 or root is None or root.opcode not in _ASSOCIATIVE:
-        return None
-    return root.opcode if {*root.inputs} == {*body.parameters} else None
+    op = only_op(node)
+    return op if op in _ASSOCIATIVE else None
 
 
 _ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
@@ -129,15 +116,15 @@ class RunningReduction:
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], along: int, from_end: bool):
         self.e, self.b, self.node, self.results, self.along, self.from_end = e, e.b, node, results, along, from_end
         self.size, self.count = node.inputs[0].dims[along], results[0].dims[along]
-        self.index: list[Index] = [0] * len(results[0].dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(results[0].dims)), 0)
         only = node.output.dtype
         self.in_double = only is DType.F32 and lone_op(node) is Op.ADD and not self.b.strict
 
     def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.results[0].dims
-        order = [d for d in reversed(self.results[0].shape.minor_to_major) if dims[d] != 1]
+        order = self.results[0].order
         column = order[-1] if order[-1] != self.along else None
-        starts = _spread([self.e.value(x, ()) for x in self.node.inputs[len(self.results) :]])
+        starts = spread([self.e.value(x, ()) for x in self.node.inputs[len(self.results) :]])
         starts = [b.extend(v) for v in starts] if self.in_double else starts
         inside = () if steps is None else steps.dimensions
         outer = [d for d in order if d not in (self.along, column)]
@@ -146,14 +133,9 @@ class RunningReduction:
                 self.rows(starts, outer[-1] if outer else self.along, first, count)
             return
         with outer_loops(b, steps, inside, dims, outer) as places:
-            for d, place in places.items():
-                self.index[d] = place
-            whole = dims[column] - dims[column] % TILE_RESULTS
-            if whole:
-                with b.loop(0, whole, TILE_RESULTS) as loop:
-                    self.tile(starts, column, loop.index, TILE_RESULTS)
-            if whole < dims[column]:
-                self.tile(starts, column, whole, dims[column] - whole)
+            self.index |= places
+            for begin, width in chunks(b, 0, dims[column], TILE_RESULTS, bare=False):
+                self.tile(starts, column, begin, width)
 
     @property
     def unseen(self) -> int:
@@ -169,24 +151,17 @@ class RunningReduction:
             width = width_of(steps.partition, dims[outer[-1]], RUNS_TOGETHER, least=RUNS_TOGETHER)
             if width is not None:
                 for places, first, count in grouped(b, steps, [dims[d] for d in outer], width):
-                    for d, place in zip(outer, places, strict=False):
-                        self.index[d] = place
+                    self.index |= zip(outer, places, strict=False)
                     yield first, count
                 return
         together = RUNS_TOGETHER if outer and steps is None else 1
         loops = outer[:-1] if together > 1 else outer
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, loops) as found:
-            for d, place in found.items():
-                self.index[d] = place
+            self.index |= found
             if together == 1:
                 yield (self.index[outer[-1]] if outer else 0), 1
                 return
-            whole = dims[outer[-1]] - dims[outer[-1]] % together
-            if whole:
-                with b.loop(0, whole, together) as loop:
-                    yield loop.index, together
-            if whole < dims[outer[-1]]:
-                yield whole, dims[outer[-1]] - whole
+            yield from chunks(b, 0, dims[outer[-1]], together, bare=False)
 
     def rows(self, starts: list[Value], dimension: int, first: Index, count: int) -> None:
         """Values carried along neighbouring rows side by side, in memory order or against it."""
@@ -209,14 +184,9 @@ class RunningReduction:
     def tile(self, starts: list[Value], column: int, begin: Index, width: int) -> None:
         """Many values side by side, on the stack."""
         b = self.b
-        slots = [b.alloca(v.type, width, 64) for v in starts]
-
-        def place(k: int, at: Index) -> Value:
-            return b.pointer(slots[k], at, starts[k].type)
-
+        slots = Slots.for_values(b, starts, width, alignment=1)
         with b.loop(0, width) as loop:
-            for k, start in enumerate(starts):
-                b.store(start, place(k, loop.index), 1)
+            slots.write(loop.index, starts)
         for lower, upper, shown in (
             (0, self.unseen, False),
             (self.unseen, self.unseen + self.count, True),
@@ -225,28 +195,26 @@ class RunningReduction:
                 continue
             with b.loop(lower, upper) as turn, b.loop(0, width) as loop:
                 self.index[column] = b.add(begin, loop.index)
-                values = [b.load(place(k, loop.index), v.type, 1) for k, v in enumerate(starts)]
-                values = self.more(values, turn.index)
+                values = self.more(slots.read(loop.index), turn.index)
                 if shown:
                     self.write(values)
-                for k, value in enumerate(values):
-                    b.store(value, place(k, loop.index), 1)
+                slots.write(loop.index, values)
 
     def more(self, values: Sequence[Value], turn: Index) -> list[Value]:
         """The values after one more element. Sets the index to that of the result."""
         b = self.b
         self.index[self.along] = b.sub(self.size - 1, turn) if self.from_end else turn
-        elements = [self.e.value(x, tuple(self.index)) for x in self.node.inputs[: len(self.results)]]
+        elements = [self.e.value(x, tuple(self.index.values())) for x in self.node.inputs[: len(self.results)]]
         if self.in_double:  # rounding errors of a long f32 chain would be visible
             return [b.op("arith.addf", values[0], b.extend(flatten(elements[0])[0]))]
-        return _spread(combine(self.e, self.node, _gathered(values, self.node.outputs), elements))
+        return spread(combine(self.e, self.node, gathered(values, [x.dtype for x in self.node.outputs]), elements))
 
     def write(self, values: Sequence[Value]) -> None:
         b = self.b
         if self.in_double:
             values = [b.truncate(values[0], b.types.f32)]
-        for value, result in zip(_gathered(values, self.node.outputs), self.results, strict=True):
-            self.e.store(result, tuple(self.index), encode(b, result.dtype, value))
+        for value, result in zip(gathered(values, [x.dtype for x in self.node.outputs]), self.results, strict=True):
+            self.e.store(result, tuple(self.index.values()), encode(b, result.dtype, value))
 
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
@@ -272,7 +240,7 @@ class Pool:
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         self.e, self.b, self.node, self.result, self.slides = e, e.b, node, result, slides_of(node)
         self.column = result.shape.minor_to_major[0]
-        self.index: list[Index] = [0] * len(result.dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(result.dims)), 0)
         op = lone_op(node)
         self.selects = op in (Op.MAXIMUM, Op.MINIMUM)
         by_key = self.selects and node.output.dtype is DType.F16 and not self.b.by_element
@@ -283,23 +251,18 @@ class Pool:
         start = flatten(self.e.value(self.node.inputs[1], ()))
         outer = list(reversed(self.result.shape.minor_to_major[1:]))
         with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, outer) as places:
-            for d, place in places.items():
-                self.index[d] = place
-            whole = dims[self.column] - dims[self.column] % TILE_RESULTS
-            if whole:
-                with b.loop(0, whole, TILE_RESULTS) as loop:
-                    self.tile(start, loop.index, TILE_RESULTS)
-            if whole < dims[self.column]:
-                self.tile(start, whole, dims[self.column] - whole)
+            self.index |= places
+            for begin, width in chunks(b, 0, dims[self.column], TILE_RESULTS, bare=False):
+                self.tile(start, begin, width)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b = self.b
         # Sums of unrolled loops stay in registers; of maxima LLVM makes vectors along the window, which gather.
         unroll = Unroll.VECTORIZED if self.selects and width < UNROLLED_RESULTS else Unroll.ANY
         start = self.opened(start)
-        slots = [b.alloca(v.type, width, 64) for v in start]
+        slots = Slots.for_values(b, start, width, alignment=1)
         with b.loop(0, width, unroll=unroll) as loop:
-            self.put(slots, loop.index, start)
+            slots.write(loop.index, start)
         loops, spot = self.open_rows()
         slide = self.slides[self.column]
         loops.append(b.open_loop(0, slide.window))
@@ -307,11 +270,10 @@ class Pool:
         loops.append(b.open_loop(*slide.positions(b, tap, begin, b.add(begin, width)), unroll=unroll))
         spot[self.column] = slide.element(b, loops[-1].index, tap)
         at = b.sub(loops[-1].index, begin)
-        self.put(slots, at, self.joined(self.get(slots, at, start), self.element(spot)))
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        slots.write(at, self.joined(slots.read(at), self.element(spot)))
+        b.close_loops(loops)
         with b.loop(0, width, unroll=unroll) as loop:
-            self.write(b.add(begin, loop.index), self.get(slots, loop.index, start))
+            self.write(b.add(begin, loop.index), slots.read(loop.index))
 
     def open_rows(self) -> tuple[list[Loop], list[Index]]:
         """Open loops over the rows of the input under a tile: the loops, and their positions in the input."""
@@ -343,11 +305,4 @@ class Pool:
         b, dtype = self.b, self.node.output.dtype
         self.index[self.column] = position
         value = unflatten(values, dtype) if self.keys is None else half.of_key(b, values[0])
-        self.e.store(self.result, tuple(self.index), encode(b, dtype, value))
-
-    def get(self, slots: Sequence[Value], at: Index, like: Sequence[Value]) -> list[Value]:
-        return [self.b.load(self.b.pointer(x, at, v.type), v.type, 1) for x, v in zip(slots, like, strict=True)]
-
-    def put(self, slots: Sequence[Value], at: Index, values: Sequence[Value]) -> None:
-        for x, value in zip(slots, values, strict=True):
-            self.b.store(value, self.b.pointer(x, at, value.type), 1)
+        self.e.store(self.result, tuple(self.index.values()), encode(b, dtype, value))

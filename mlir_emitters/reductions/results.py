@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...hlo.opcodes import Op
-from ..core.graph import Buffer, Node, reachable
+from ..core.access import AT_PLACE
+from ..core.graph import Buffer, Node, reachable, visited, writers
 from ..loops.elemental import Elemental, Indices
 from ..loops.reduced import reduced_dimensions
 from ..loops.view import Subject
-from ..numerics.elementwise import EMIT
 
 
 def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
@@ -44,17 +44,26 @@ def products_of(group: Sequence[Buffer]) -> list[Node]:
     """The dot or convolution on which the results, of its shape and layout, depend only through elementwise ops; or the
     reductions, if they keep the innermost dimension and are over the same columns.
     """
+    found = products_or_why(group)
+    return [] if isinstance(found, str) else found
+
+
+def products_or_why(group: Sequence[Buffer]) -> list[Node] | str:
+    """As `products_of`; a reason if there are such ops, but not computed in blocks."""
     first, nodes = group[0], behind_elementwise(group)
     products = [node for node in nodes if node.opcode in PRODUCTS]
     others = [x for node in nodes if node.opcode not in PRODUCTS for x in node.outputs]
-    if any(node.opcode in PRODUCTS for node in reachable(others)):
-        return []
+    moved = next((node.opcode.value for node in reachable(others) if node.opcode in PRODUCTS), None)
+    if moved is not None:
+        return f"the elements of a {moved} are read at other places than they are computed"
     if any((x.dims, x.strides) != (first.dims, first.strides) for node in products for x in node.outputs):
-        return []
+        return "results have another shape or layout than what is computed in blocks"
     if all(node.opcode is Op.REDUCE for node in products):
-        fine = all(has_columns(node) and same_columns(products[0], node) for node in products)
-        return products if fine else []
-    return products if len(products) == 1 else []
+        if not all(map(has_columns, products)):
+            return "what is reduced lies along memory, and not across it"
+        same = all(same_columns(products[0], node) for node in products)
+        return products if same else "reductions are over different columns"
+    return products if len(products) == 1 else "several products are computed together"
 
 
 PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
@@ -62,27 +71,14 @@ PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
 
 def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
     """The nodes that the elementwise ops under the results read."""
-    found: list[Node] = []
-    stack, seen = [r.writer for r in group], set[Node | None]({None})
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
-            stack += [x.writer for x in node.inputs]
-        else:
-            found.append(node)
-    return found
+    found = visited(writers(group), lambda node: writers(node.inputs if node.opcode in AT_PLACE else ()))
+    return [node for node in found if node.opcode not in AT_PLACE]
 
 
 def has_columns(node: Node) -> bool:
     """Whether neighbours in the operand's memory belong to different results of several elements each."""
-    operand, reduced = node.inputs[0], reduced_dimensions(node)
-    if all(operand.dims[d] == 1 for d in reduced):
-        return False
-    innermost = next((d for d in operand.shape.minor_to_major if operand.dims[d] != 1), None)
-    return innermost is not None and innermost not in reduced
+    order, reduced = node.inputs[0].order, reduced_dimensions(node)
+    return any(d in reduced for d in order) and order[-1] not in reduced
 
 
 def same_columns(a: Node, b: Node) -> bool:

@@ -4,15 +4,12 @@ vectors of several such rows, element by element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from mlir import ir
-
 from ...hlo.opcodes import Op
 from ..core.builder import Builder, Pointer, Value
 from ..core.elements import raw_type
 from ..core.facts import Facts
 from ..core.graph import Node
+from ..loops.reduced import only_op
 
 LENGTHS, WIDEST = range(9, 16), 64
 """Row lengths that are added up so; from 8 on for integers of WIDEST bits. Shorter rows are as fast one element at a
@@ -25,12 +22,10 @@ MINIMUM_INTEGER_BITS = 16
 
 def takes_words(facts: Facts, node: Node, count: int) -> bool:
     """Whether a reduction is a sum of integers whose rows have a length, `count`, that is added up so."""
-    dtype, writer = node.inputs[0].dtype, node.bodies[0].outputs[0].writer
-    if facts.by_element or len(node.outputs) != 1 or writer is None or writer.opcode is not Op.ADD:
-        return False
+    dtype = node.inputs[0].dtype
     whole = dtype.is_integer and dtype.bits >= MINIMUM_INTEGER_BITS and node.output.dtype is dtype
     few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)
-    return whole and few and {*writer.inputs} == {*node.bodies[0].parameters}
+    return whole and few and only_op(node) is Op.ADD and not facts.by_element
 
 
 def sum_of_words(b: Builder, node: Node, first: Pointer, count: int, initial: Value) -> Value:
@@ -42,17 +37,11 @@ def sum_of_words(b: Builder, node: Node, first: Pointer, count: int, initial: Va
     while place < count:
         width = 1 << ((count - place).bit_length() - 1)
         at = b.pointer(first, place, element)
-        pieces.append(b.load(at, ir.VectorType.get([width], element), dtype.bytes))
+        pieces.append(b.load(at, b.vector(width, element), dtype.bytes))
         place += width
     total = pieces.pop(0)
     while (width := total.type.shape[0] // 2) > 0:
-        total = b.op("arith.addi", _lanes(b, total, range(width)), _lanes(b, total, range(width, 2 * width)))
+        total = b.op("arith.addi", *b.halves(total))
         if pieces and pieces[0].type.shape[0] == width:
             total = b.op("arith.addi", total, pieces.pop(0))
-    only = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-    return b.op("arith.addi", initial, b.op("vector.extract", total, type=element, attributes=only))
-
-
-def _lanes(b: Builder, value: Value, lanes: Sequence[int]) -> Value:
-    type = ir.VectorType.get([len(lanes)], value.type.element_type)
-    return b.op("vector.shuffle", value, value, type=type, attributes={"mask": ir.DenseI64ArrayAttr.get(lanes)})
+    return b.op("arith.addi", initial, b.lane(total, 0))

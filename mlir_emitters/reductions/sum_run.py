@@ -113,7 +113,7 @@ class SumRun:
         with b.loop(0, b.sub(count, whole)) as rest:
             add(whole, rest.index)
         with b.loop(0, whole, block_size, unroll=Unroll.NONE) as block:
-            end = b.binary("minsi", b.materialize(b.add(block.index, block_size)), whole)
+            end = b.least(b.add(block.index, block_size), whole)
             with b.loop(block.index, end, LANES, unroll=Unroll.NONE) as line:
                 for x, start in zip(sources, starts, strict=True) if self.fetches else ():
                     ahead = b.row(x, b.add(b.add(start, line.index), DISTANCE_BYTES // bytes_), element, LANES)

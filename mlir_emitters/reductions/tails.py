@@ -13,6 +13,7 @@ from ..core.elements import ROUNDED
 from ..core.facts import Facts
 from ..core.graph import Buffer, Node, reachable
 from ..loops.linear import is_linear
+from ..loops.reduced import only_op
 from .extremum import extremum_of
 
 VECTOR_BYTES = 64
@@ -51,11 +52,7 @@ def lanes_of(facts: Facts, node: Node, sizes: Sequence[int], joins: bool, fetche
 
 def _counts_twice(node: Node) -> bool:
     """Whether an element may be combined more than once: of a maximum, a minimum, and, or of both parameters."""
-    body = node.bodies[0]
-    writer = body.outputs[0].writer
-    if len(node.outputs) > 1 or writer is None or {*writer.inputs} != {*body.parameters}:
-        return False
-    return extremum_of(node) is not None or writer.opcode in (Op.AND, Op.OR)
+    return extremum_of(node) is not None or only_op(node) in (Op.AND, Op.OR)
 
 
 def _is_cheap(operand: Buffer) -> bool:
@@ -103,8 +100,4 @@ def reduce_tails(
         found = list(lane.values)
     if loops:
         found = merge(carried, found)
-    for loop in reversed(loops):
-        loop.next = found
-        b.close_loop(loop)
-        found = list(loop.values)
-    return found
+    return b.close_loops(loops, found)

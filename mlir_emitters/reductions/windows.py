@@ -50,10 +50,10 @@ class Sliding:
         least = self.low - (self.result - 1) * self.stride
         last = (self.input - 1) * self.gap
         if self.low > 0:
-            lower = maximum(b, lower, b.div(b.add(maximum(b, missing, 0), self.spread - 1), self.spread))
+            lower = b.greatest(lower, b.div(b.add(b.greatest(missing, 0), self.spread - 1), self.spread))
         if last + least < (self.window - 1) * self.spread:
-            left = maximum(b, b.add(missing, last + self.spread), 0)
-            upper = minimum(b, upper, b.div(left, self.spread))
+            left = b.greatest(b.add(missing, last + self.spread), 0)
+            upper = b.least(upper, b.div(left, self.spread))
         if self.gap == 1:
             return lower, upper, 1
         step = self.gap // math.gcd(self.spread, self.gap)
@@ -103,18 +103,6 @@ class Sliding:
     def period(self) -> int:
         """Of positions in `between`, those so far apart meet elements at the same window positions."""
         return self.gap // math.gcd(self.stride, self.gap)
-
-
-def maximum(b: Builder, x: Index, y: Index) -> Index:
-    if isinstance(x, int) and isinstance(y, int):
-        return max(x, y)
-    return b.binary("maxsi", b.materialize(x), b.materialize(y))
-
-
-def minimum(b: Builder, x: Index, y: Index) -> Index:
-    if isinstance(x, int) and isinstance(y, int):
-        return min(x, y)
-    return b.binary("minsi", b.materialize(x), b.materialize(y))
 
 
 @dataclass(frozen=True, slots=True)

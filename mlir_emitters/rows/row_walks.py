@@ -8,7 +8,7 @@ from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass, field, replace
 from ..core.facts import Code, Facts
-from ..core.graph import Buffer, Node
+from ..core.graph import Buffer, Node, visited
 from ..loops.fetch import streams
 from ..loops.reduced import operands_of
 from ..loops.row_graph import PASSED, Role, RowGraph, first_of
@@ -206,18 +206,13 @@ class _Plan:
 
     def _wanted(self, step: _Draft, held: bool = False) -> set[Buffer]:
         """The values that a walk computes per element; with `held`, also the held values that it reads."""
-        found: set[Buffer] = set()
-        stack = list(step.ends())
-        while stack:
-            buffer = stack.pop()
-            if buffer in found or self.graph.roles.get(buffer) is Role.ROW:
-                continue
-            if buffer not in step.held:
-                found.add(buffer)
-                stack += [x for x, role in self.graph.sources(buffer) if role is not None]
-            elif held:
-                found.add(buffer)
-        return found
+
+        def made_of(buffer: Buffer) -> list[Buffer]:
+            ends = buffer in step.held or self.graph.roles.get(buffer) is Role.ROW
+            return [] if ends else [x for x, role in self.graph.sources(buffer) if role is not None]
+
+        found = (x for x in visited(step.ends(), made_of) if self.graph.roles.get(x) is not Role.ROW)
+        return {x for x in found if held or x not in step.held}
 
 
 def is_reduced(graph: RowGraph, buffer: Buffer) -> bool:

@@ -14,7 +14,7 @@ from itertools import islice
 from mlir import ir
 
 from ..core.builder import Index, Loop, Unroll, Value
-from ..core.elements import Scalar, flatten, parts, raw_type
+from ..core.elements import Scalar, parts, raw_type, spread
 from ..core.graph import Buffer, Node
 from ..loops.elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from ..loops.form import Answer, Fits
@@ -69,8 +69,7 @@ class RowKernel(Elemental):
         for step in self.plan.walks:
             self._walk(step)
         self.write_numbers()
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        b.close_loops(loops)
 
     def _open_steps(self, steps: Steps) -> list[Loop]:
         """A loop over the steps and one for each dimension of rows that lies in one step whole, or one over neighbours
@@ -117,13 +116,13 @@ class RowKernel(Elemental):
             self.column = list(column)
             self.column_number = self.joined(self.column, self.inner)
             self.recall_held(step)
-            addends = [v for node in sums for x in operands_of(node) for v in flatten(self.value(x, self.place(x)))]
+            addends = spread(self.value(x, self.place(x)) for node in sums for x in operands_of(node))
             following = self.combined(running, given)
             self.keep_and_write(step)
             return addends, following
 
         if sums:
-            initials = [v for node in sums for x in initials_of(node) for v in flatten(self.value(x, ()))]
+            initials = spread(self.value(x, ()) for node in sums for x in initials_of(node))
             partial = long_sums(b, self.inner, sums, [each.node for each in running])
             results: Carried = partial.add_up(visit, carried)
             found = iter(partial.results(initials))
@@ -135,10 +134,7 @@ class RowKernel(Elemental):
                 loops.append(b.open_loop(0, size, 1, carried, unroll=unroll))
                 carried = loops[-1].carried
             _, results = visit([loop.index for loop in loops], carried)
-            for loop in reversed(loops):
-                loop.next = results
-                b.close_loop(loop)
-                results = loop.values
+            results = b.close_loops(loops, results)
         remaining = iter(results)
         for each in running:
             self.bind(each.node, each.close(list(islice(remaining, each.count))))
@@ -151,11 +147,11 @@ class RowKernel(Elemental):
         b, length, operand = self.b, self.graph.length, operands_of(node)[0]
         self.column, self.column_number = [0], 0
         offset, element = b.mul(self.row_number, length), raw_type(b.types, operand.dtype)
-        initials = [v for x in initials_of(node) for v in flatten(self.value(x, ()))]
+        initials = spread(self.value(x, ()) for x in initials_of(node))
         made = call.addends
         if made is not None:
             arrays = [b.pointer(self.pointers[x.argument], offset, element) for x in made.arrays]
-            numbers = [v for x in made.numbers for v in flatten(self.value(x, self.place(x)))]
+            numbers = spread(self.value(x, self.place(x)) for x in made.numbers)
             total = SumRun(made.form, operand.dtype, call.fetches).call(b, arrays, length, numbers)
             self.bind(node, finished(self, node, [b.op("arith.addf", initials[0], total)]))
             return
@@ -185,7 +181,7 @@ class RowKernel(Elemental):
                 self.b.remember((x, self.place(x), False), value)
 
     def opened(self, running: Running) -> list[Value]:
-        return running.open([v for x in initials_of(running.node) for v in flatten(self.value(x, ()))])
+        return running.open(spread(self.value(x, ()) for x in initials_of(running.node)))
 
     def combined(self, running: Sequence[Running], carried: Sequence[Value]) -> list[Value]:
         """The carried values of all reductions after one more element."""

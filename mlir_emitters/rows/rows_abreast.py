@@ -20,15 +20,17 @@ from ...hlo.records import dataclass
 from ..core.builder import Builder, Index, Unroll, Value
 from ..core.elements import Scalar, flatten, parts, raw_type
 from ..core.graph import Buffer, Node, is_rounded_once
-from ..core.memory import DYNAMIC, bytes_of
+from ..core.memory import DYNAMIC
+from ..core.slots import Slots
 from ..loops.elemental import Elemental, Indices, load_element, store_element
 from ..loops.form import Answer, Fits, fewer
 from ..loops.ranges import Steps, bounds
+from ..loops.reduced import only_op
 from ..loops.row_graph import Role, RowGraph, first_of
 from ..loops.squares import unpacked
 from ..loops.view import Subject, View
 from ..reductions.extremum import MINIMUM_TRIPLE_ELEMENTS, extremum_of
-from ..reductions.reduce import Running, is_one_operation
+from ..reductions.reduce import Running
 from .row_walks import ONE_INSTRUCTION, Rows, Walk
 from .rows import RowKernel
 
@@ -109,7 +111,7 @@ def _why_not_waiting(node: Node, length: int) -> str:
     """Why elements of a row that is only reduced do not wait for one another; empty if they do: there are no vectors of
     them.
     """
-    if length < MINIMUM_ALONE_ELEMENTS or not is_one_operation(node):
+    if length < MINIMUM_ALONE_ELEMENTS or only_op(node) is None:
         return (
             fewer(length, "elements of a row", MINIMUM_ALONE_ELEMENTS)
             if length < MINIMUM_ALONE_ELEMENTS
@@ -183,32 +185,28 @@ class Columns:
     def take(self, rows: Value, length: int) -> None:
         """Read the rows of a block in memory."""
         b = self.b
-        part = ir.VectorType.get([SQUARE_SIDE], raw_type(b.types, self.dtype))
+        part = b.vector(SQUARE_SIDE, raw_type(b.types, self.dtype))
         for first, places in self._squares(rows, length):
-            vectors = [self._widened(_joined(b, [b.load(x, part, self.dtype.bytes) for x in some])) for some in places]
+            vectors = [self._widened(b.joined([b.load(x, part, self.dtype.bytes) for x in some])) for some in places]
             for k, column in enumerate(self._turned(vectors)):
                 b.store(column, self._column(first, k), 64)
 
     def give(self, rows: Value, length: int) -> None:
         """Write the rows of a block to memory."""
-        b, type = self.b, ir.VectorType.get([self.lanes], _held(self.b, self.dtype))
+        b, type = self.b, self.b.vector(self.lanes, _held(self.b, self.dtype))
         for first, places in self._squares(rows, length):
             columns = [b.load(self._column(first, k), type, 64) for k in range(SQUARE_SIDE)]
             for whole, some in zip(self._turned(columns), places, strict=True):
                 if not self.is_wide:
-                    whole = b.op("arith.trunci", whole, type=ir.VectorType.get([self.lanes], b.types.i16))
+                    whole = b.op("arith.trunci", whole, type=b.vector(self.lanes, b.types.i16))
                 for k, place in enumerate(some):
-                    b.store(
-                        _shuffled(b, whole, whole, range(SQUARE_SIDE * k, SQUARE_SIDE * (k + 1))),
-                        place,
-                        self.dtype.bytes,
-                    )
+                    b.store(b.shuffled(range(SQUARE_SIDE * k, SQUARE_SIDE * (k + 1)), whole), place, self.dtype.bytes)
 
     def _turned(self, vectors: Sequence[Value]) -> list[Value]:
         return unpacked(self.b, vectors, 1, SQUARE_SIDE)
 
     def _widened(self, vector: Value) -> Value:
-        wide = ir.VectorType.get([self.lanes], self.b.types.i32)
+        wide = self.b.vector(self.lanes, self.b.types.i32)
         return vector if self.is_wide else self.b.op("arith.extui", vector, type=wide)
 
     def _column(self, first: Index, k: int) -> Value:
@@ -223,7 +221,7 @@ class Columns:
         with b.loop(0, length, SQUARE_SIDE, unroll=Unroll.DONE) as loop:
             first: Index = loop.index
             if length % SQUARE_SIDE:
-                first = b.binary("minsi", loop.index, length - SQUARE_SIDE)
+                first = b.least(first, length - SQUARE_SIDE)
             yield (
                 first,
                 [
@@ -235,29 +233,6 @@ class Columns:
 
 def _held(b: Builder, dtype: DType) -> ir.Type:
     return b.types.f32 if dtype is DType.F32 else b.types.i32
-
-
-def _joined(b: Builder, vectors: Sequence[Value]) -> Value:
-    """One vector of several, by halves."""
-    if len(vectors) == 1:
-        return vectors[0]
-    half = len(vectors) // 2
-    low, high = _joined(b, vectors[:half]), _joined(b, vectors[half:])
-    return _shuffled(b, low, high, range(2 * ir.VectorType(low.type).shape[0]))
-
-
-def _shuffled(b: Builder, low: Value, high: Value, lanes: Sequence[int]) -> Value:
-    type = ir.VectorType.get([len(lanes)], ir.VectorType(low.type).element_type)
-    mask = ir.DenseI64ArrayAttr.get(list(lanes))
-    return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A part of a reduction's accumulator, for each lane."""
-
-    type: ir.Type
-    memory: Value
 
 
 class AbreastRows(RowKernel):
@@ -274,7 +249,7 @@ class AbreastRows(RowKernel):
         self.blocks: dict[Buffer, Columns] = {}  # of operands, results, and what is kept between walks
         self.places: dict[Buffer, Value] = {}  # the block's part of arrays in memory
         self.numbers: dict[Buffer, Value] = {}  # of rows, for the walks
-        self.totals: list[tuple[Running, list[State]]] = []
+        self.totals: list[tuple[Running, Slots]] = []
 
     def emit(self, steps: Steps | None = None) -> None:
         b, length = self.b, self.graph.length
@@ -366,7 +341,7 @@ class AbreastRows(RowKernel):
     def _walk(self, step: Walk) -> None:
         b = self.b
         running = [Running(self, node, three=False) for node in step.reductions]
-        state: list[list[State]] = []
+        state: list[Slots] = []
         numbers = step.numbers
         with self._lanes():
             self._recall_rows()
@@ -377,8 +352,8 @@ class AbreastRows(RowKernel):
                     store_element(b, self.numbers[x], x.dtype, self.lane, value)
             for each in running:
                 opened = self.opened(each)
-                state.append([State(v.type, self._array(v.type, 1)) for v in opened])
-                self._put(state[-1], opened)
+                state.append(Slots.for_values(b, opened, self.lanes))
+                state[-1].write(self.lane, opened)
         with b.loop(0, self.graph.length, unroll=Unroll.NONE) as column:
             self.column, self.column_number = [column.index], column.index
             with self._lanes():
@@ -388,22 +363,14 @@ class AbreastRows(RowKernel):
                     if x in self.blocks:
                         b.remember((x, self.place(x), True), self.blocks[x].read(self.at))
                 self.recall_held(step)
-                remaining = iter(self.combined(running, [v for arrays in state for v in self._get(arrays)]))
-                for arrays in state:
-                    self._put(arrays, list(islice(remaining, len(arrays))))
+                remaining = iter(self.combined(running, [v for slots in state for v in slots.read(self.lane)]))
+                for slots in state:
+                    slots.write(self.lane, list(islice(remaining, len(slots.types))))
                 self.keep_and_write(step)
         self.totals += zip(running, state, strict=True)
 
     def _array(self, type: ir.Type, count: int) -> Value:
         return self.b.alloca(type, self.lanes * count, 64)
-
-    def _put(self, states: Sequence[State], values: Sequence[Value]) -> None:
-        for state, value in zip(states, values, strict=True):
-            self.b.store(value, self.b.pointer(state.memory, self.lane, state.type), bytes_of(state.type))
-
-    def _get(self, states: Sequence[State]) -> list[Value]:
-        b = self.b
-        return [b.load(b.pointer(x.memory, self.lane, x.type), x.type, bytes_of(x.type)) for x in states]
 
     def _recall_rows(self) -> None:
         """Let what is known of the current row be known: elements in memory, and results of reductions."""
@@ -412,8 +379,8 @@ class AbreastRows(RowKernel):
             if x not in self.blocks:
                 value = load_element(b, self.places[x], x.dtype, self.lane)
                 b.remember((x, self.place(x), True), value)
-        for running, arrays in self.totals:
-            self.bind(running.node, running.close(self._get(arrays)))
+        for running, slots in self.totals:
+            self.bind(running.node, running.close(slots.read(self.lane)))
         self._recall_numbers(list(self.numbers))
 
     def _recall_numbers(self, numbers: Sequence[Buffer]) -> None:

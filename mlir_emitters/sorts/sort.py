@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.records import dataclass, replace
@@ -155,7 +153,7 @@ class RowSort(Runs):
         self.results, self.plan = results, plan
         self.dimension = node.attributes["dimensions"][0]
         self.length = node.inputs[0].dims[self.dimension]
-        self.index: list[Index] = [0] * len(results[0].dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(results[0].dims)), 0)
         self.counts: Pointer | None = None
 
     def emit(self, steps: Steps | None = None) -> None:
@@ -163,11 +161,14 @@ class RowSort(Runs):
         spare = self.spare()
         order = [d for d in reversed(first.shape.minor_to_major) if d != self.dimension]
         with outer_loops(self.b, steps, () if steps is None else steps.dimensions, first.dims, order) as places:
-            for d, place in places.items():
-                self.index[d] = place
-            self.index[self.dimension] = 0
+            self.index |= places | {self.dimension: 0}
             targets = [
-                Lane(self.e.pointers[r.argument], self.e.offset(r, tuple(self.index)), r.strides[self.dimension], r)
+                Lane(
+                    self.e.pointers[r.argument],
+                    self.e.offset(r, tuple(self.index.values())),
+                    r.strides[self.dimension],
+                    r,
+                )
                 for r in self.results
             ]
             self.row(targets, spare)
@@ -205,7 +206,7 @@ class RowSort(Runs):
         else:
             first, second = (home, away) if passes % 2 == 0 else (away, home)
             with b.loop(0, self.length, self.run, unroll=Unroll.NONE) as loop:
-                self.insert(self.source, first, loop.index, self.least(b.add(loop.index, self.run), self.length))
+                self.insert(self.source, first, loop.index, b.least(b.add(loop.index, self.run), self.length))
             if passes and b.by_element:
                 self.merge_in_pairs(first, second, passes)
             elif passes:
@@ -222,7 +223,7 @@ class RowSort(Runs):
                 target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
             return
         raw = raw_type(b.types, dtype)
-        vector = ir.VectorType.get([MASK_KEYS], raw)
+        vector = b.vector(MASK_KEYS, raw)
 
         def move(position: Index) -> None:
             source = b.pointer(lane.base, lane.place(b, b.add(position, start)), raw)
@@ -275,7 +276,7 @@ class RowSort(Runs):
     def source(self, position: Index) -> list[Scalar]:
         """The raw elements of the operands at a position."""
         self.index[self.dimension] = position
-        return [self.e.value(x, tuple(self.index), raw=True) for x in self.node.inputs]
+        return [self.e.value(x, tuple(self.index.values()), raw=True) for x in self.node.inputs]
 
     def merge_in_pairs(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
         """An even number of passes, to `second` and back in each turn: SPIR-V has no loops that carry memory."""

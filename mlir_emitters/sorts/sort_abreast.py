@@ -143,7 +143,7 @@ class Abreast:
         self.length = node.inputs[0].dims[self.dimension]
         sizes = [r.dims[self.dimension] for r in results]
         self.wanted = max(start + size for start, size in zip(starts, sizes, strict=True))
-        self.index: list[Index] = [0] * len(results[0].dims)
+        self.index: dict[int, Index] = dict.fromkeys(range(len(results[0].dims)), 0)
         self.arrays: list[tuple[Pointer, ir.Type, int]] = []  # the keys, then what is held: (memory, type, bytes)
         self.numbers: dict[int, list[int]] = {}  # operand → its arrays, one for each part
         self.steps: Steps | None = None
@@ -185,25 +185,21 @@ class Abreast:
         order = [d for d in reversed(self.results[0].shape.minor_to_major) if d not in (self.dimension, along)]
         if steps is None or (along >= 0 and along not in inside):
             with outer_loops(b, steps, inside, dims, order) as places:
-                self.move(places)
+                self.index |= places
                 yield 0, dims[along], dims[along] % self.lanes == 0
             return
         order = [d for d in order if d not in inside]
         if along < 0 or len(inside) == 1:
             whole = steps.partition.least % self.lanes == steps.partition.extent % self.lanes == 0
             with outer_loops(b, None, (), dims, order) as places:
-                self.move(places)
+                self.index |= places
                 yield steps.begin, b.sub(steps.end, steps.begin), whole
             return
         for numbered, first, count in neighbours(b, steps, [dims[d] for d in inside]):
-            self.move(dict(zip(inside, numbered, strict=False)))
+            self.index |= zip(inside, numbered, strict=False)
             with outer_loops(b, None, (), dims, order) as places:
-                self.move(places)
+                self.index |= places
                 yield first, count, isinstance(count, int) and count % self.lanes == 0
-
-    def move(self, places: dict[int, Index]) -> None:
-        for d, place in places.items():
-            self.index[d] = place
 
     def at(self, position: Index, row: Index) -> tuple[Index, ...]:
         """The index of an element."""
@@ -213,8 +209,8 @@ class Abreast:
         elif self.steps is not None:
             inside = self.steps.dimensions
             sizes = [self.results[0].dims[d] for d in inside]
-            self.move(dict(zip(inside, positions_of(self.b, row, sizes), strict=True)))
-        return tuple(self.index)
+            self.index |= zip(inside, positions_of(self.b, row, sizes), strict=True)
+        return tuple(self.index.values())
 
     def by_count(self, left: Index, whole: bool, body: Callable[[Index], None]) -> None:
         """Code for a tile's number of rows: a constant, or what is left."""
@@ -317,7 +313,7 @@ class Abreast:
         x, y = first[0], second[0]
         if len(first) == 1:
             return [b.op("arith.minsi", x, y)], [b.op("arith.maxsi", x, y)]
-        flags = ir.VectorType.get([self.lanes], b.types.i1)
+        flags = b.vector(self.lanes, b.types.i1)
         turned = b.op("arith.cmpi", x, y, type=flags, attributes=b.types.compare_integer["sgt"])
         pairs = list(zip(first, second, strict=True))
         return [b.select(turned, q, p) for p, q in pairs], [b.select(turned, p, q) for p, q in pairs]
@@ -325,7 +321,7 @@ class Abreast:
     def fetch(self, position: Index) -> list[Value]:
         b = self.b
         return [
-            b.load(self.place(n, position), ir.VectorType.get([self.lanes], type), self.alignment(size))
+            b.load(self.place(n, position), b.vector(self.lanes, type), self.alignment(size))
             for n, (_, type, size) in enumerate(self.arrays)
         ]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
 from ..core.builder import Index, Pointer, Unroll, Value
 from ..loops.elemental import Elemental
 from .sort_keys import Keys
@@ -86,8 +84,8 @@ class FirstOfRow:
             with b.loop(0, count) as loop:
                 self.store(self.order.unsigned(self.e, source(loop.index)), self.keys, loop.index)
             return
-        vector = ir.VectorType.get([MASK_KEYS], self.type)
-        most = b.op("vector.broadcast", b.constant(-1, self.type), type=vector)
+        vector = b.vector(MASK_KEYS, self.type)
+        most = b.filled(-1, vector)
         with b.loop(0, count, MASK_KEYS, unroll=Unroll.DONE) as loop:  # `count` is a multiple of MASK_KEYS
             b.store(most, b.pointer(self.minima, loop.index, self.type), self.bytes)
         rest = self.length % count
@@ -132,14 +130,12 @@ class FirstOfRow:
     def mask(self, start: Index, bound: Value) -> Value:
         """A bit for each of MASK_KEYS keys: whether it is not above a bound."""
         b, t = self.b, self.b.types
-        vector = ir.VectorType.get([MASK_KEYS], self.type)
+        vector = b.vector(MASK_KEYS, self.type)
         keys = b.load(b.pointer(self.keys, start, self.type), vector, self.bytes)
         bounds = b.op("vector.broadcast", bound, type=vector)
-        flags = b.op(
-            "arith.cmpi", keys, bounds, type=ir.VectorType.get([MASK_KEYS], t.i1), attributes=t.compare_integer["ule"]
-        )
-        word = b.op("vector.bitcast", flags, type=ir.VectorType.get([1], t.i32))
-        return b.op("vector.extract", word, type=t.i32, attributes={"static_position": ir.DenseI64ArrayAttr.get([0])})
+        flags = b.op("arith.cmpi", keys, bounds, type=b.vector(MASK_KEYS, t.i1), attributes=t.compare_integer["ule"])
+        word = b.op("vector.bitcast", flags, type=b.vector(1, t.i32))
+        return b.lane(word, 0)
 
     def take(
         self, source: Source, lanes: Sequence[Lane], start: Index, mask: Value, bound: Value, state: Sequence[Value]

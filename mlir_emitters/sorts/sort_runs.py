@@ -35,12 +35,6 @@ class Runs:
         # LLVM makes minima and maxima of a float comparison and its selection: they would move a subnormal as 0.
         self.flushing = keys if keys is not None and keys.partial and keys.key.dtype in FLUSHED else None
 
-    def least(self, position: Index, length: Index) -> Index:
-        """A position limited to a length."""
-        if isinstance(position, int) and isinstance(length, int):
-            return min(position, length)
-        return self.b.binary("minsi", self.b.materialize(position), self.b.materialize(length))
-
     def before(self, left: Sequence[Scalar], right: Sequence[Scalar]) -> Value:
         """Whether the comparator puts the raw elements `left` before `right`."""
         pairs = zip(self.node.inputs, left, right, strict=True)
@@ -89,7 +83,7 @@ class Runs:
         """Sort the first elements of `home`."""
         b = self.b
         with b.loop(0, count, self.run, unroll=Unroll.NONE) as loop:
-            end = self.least(b.add(loop.index, self.run), count)
+            end = b.least(b.add(loop.index, self.run), count)
             self.insert(lambda position: read_all(b, home, position), home, loop.index, end)
         runs = b.binary("shrui", b.binary("addi", count, -1), self.run.bit_length() - 1)
         passes = b.op("arith.subi", b.constant(64, b.types.i64), b.op("math.ctlz", runs))
@@ -112,8 +106,8 @@ class Runs:
         pairs = b.binary("shrui", b.binary("shrui", b.binary("addi", pair, b.add(length, -1)), shift), 1)
         with b.loop(0, pairs, unroll=Unroll.NONE) as each:
             low = b.op("arith.muli", each.index, pair)
-            middle = self.least(b.op("arith.addi", low, width), length)
-            high = self.least(b.op("arith.addi", b.materialize(middle), width), length)
+            middle = b.least(b.op("arith.addi", low, width), length)
+            high = b.least(b.op("arith.addi", b.materialize(middle), width), length)
             self.merge(source, target, low, b.materialize(middle), b.materialize(high))
 
     def merge(self, source: Sequence[Lane], target: Sequence[Lane], low: Value, middle: Value, high: Value) -> None:

@@ -46,6 +46,10 @@ crossed { x = f32[200,100] parameter(0)
   y = f32[100,200] parameter(1)
   t = f32[100,200] transpose(x), dimensions={1,0}
   ROOT s = f32[100,200] add(t, y) }
+turned { x = f32[64,100] parameter(0)
+  z = f32[] constant(0)
+  r = f32[100] reduce(x, z), dimensions={0}, to_apply=add
+  ROOT v = f32[100] reverse(r), dimensions={0} }
 ENTRY e { zero = f32[] constant(0)
 """
 
@@ -308,3 +312,32 @@ def test_results_in_steps(name, monkeypatch):
     assert kernel.partition is not None and chosen.ranged and chosen.names == names
     with number_of_threads():
         check_ranges_alone(check_threads(parse_module(HEAD + body + " }"), "mlir"))
+
+
+REDUCED = "x = f32[64,100] parameter(0)\nr = f32[{kept}] reduce(x, zero), dimensions={{{d}}}, to_apply=add\n"
+
+
+@pytest.mark.parametrize(
+    "body, options, said",
+    [
+        (REDUCED.format(kept=64, d=1) + "ROOT c = f32[64] copy(r)", HOST, "what is reduced lies along memory"),
+        (
+            "x = f32[64,100] parameter(0)\nROOT v = f32[100] fusion(x), kind=kLoop, calls=turned",
+            HOST,
+            "read at other places",
+        ),
+        (REDUCED.format(kept=100, d=0) + "ROOT c = f32[100] copy(r)", ELEMENTS, "elements are computed each by itself"),
+    ],
+)
+def test_a_reduction_that_is_not_computed_in_blocks_says_why(body, options, said):
+    """It is one: that the form is for reductions would be no reason."""
+    kernels = plan(parse_module(HEAD + body + " }")).kernels
+    reasons = {
+        declined.form: declined.reason
+        for kernel in kernels
+        for part in mlir_emitters.forms_of(kernel, options).parts
+        for declined in part.declined
+        if kernel.instruction.opcode.value in ("reduce", "fusion")
+    }
+    assert said in reasons["reduce/run"] and said in reasons["reduce/columns"]
+    assert reasons["dot/tiled"] == "it is for a dot"
