@@ -127,7 +127,7 @@ def test_commands_and_options_named_in_the_text_exist():
     for path in DOCUMENTS:
         text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
         for named in re.findall(r"`\./testbed ([^`]+)`", text):
-            name, *words = re.split(r"[\s\[\]|\\…]+", named)
+            name, *words = re.split(r"[\s\[\]|\\…]+", named.partition(" -- ")[0])
             if name.startswith("-"):
                 continue
             if name not in COMMANDS:
