@@ -57,7 +57,7 @@ def why_not(facts: Facts, node: Node, result: Buffer) -> str | None:
 
 
 def _why_not_narrow(facts: Facts, result: Buffer, here: PadDim) -> str | None:
-    """The same of elements that lie beside each other, with others before or behind them."""
+    """As above, for elements that are neighbours, with others before or behind them."""
     fast = result.fastest
     if fast is None or not (here.low > 0 or here.high > 0):
         return "elements lie beside each other, and rows are not padded"

@@ -164,7 +164,7 @@ class Pack:
         return self.source is self.wide or converts_in_vectors(self.source, self.wide)
 
     def _joined(self, b: Builder, rows: Sequence[Pointer]) -> Value:
-        """A vector of words, of as many rows of B."""
+        """A vector of words; each holds the same number of rows of B."""
         bits, words = WORD_BITS // self.words, b.vector(self.lanes, b.types.i32)
         raw = b.vector(self.lanes, raw_type(b.types, self.source))
         extension = "arith.extui" if self.source.is_unsigned or self.source.is_float else "arith.extsi"
