@@ -239,7 +239,7 @@ LEGACY: tuple[Fault, ...] = (
         _LEGACY,
         ("reduce",),
         [
-            Edit("legacy.reductions.reduce", "Reduction.of", "op is Op.ADD and length > TERMS", "False"),
+            Edit("legacy.reductions.reduce", "Reduction.of", "op is Op.ADD and length > CHAIN_TERMS", "False"),
             Edit("legacy.reductions.reduce", "reassociation", '(*before, "reassoc")', "before"),
         ],
     ),

@@ -43,6 +43,6 @@ def test_a_failed_installation_names_the_command(own):
 
 def test_another_environment_is_left_alone(own, monkeypatch):
     monkeypatch.setattr(sys, "prefix", "/usr")
-    with pytest.raises(InputError, match=r"pip install 'testbed\[plot\]'"):
+    with pytest.raises(InputError, match=r"pip install 'xla-testbed\[plot\]'"):
         setup.provide("plot", "package_of_the_extra")
     assert not (own / "asked").exists()

@@ -122,7 +122,8 @@ def main(argv: list[str]) -> int:
     cases = list(made())
     paths = {"manifest.jsonl", *(p for c in cases for p in (*c.texts, c.row["golden"]))}
     manifest = "".join(json.dumps(c.row) + "\n" for c in cases)
-    kept = {p.relative_to(HERE).as_posix() for p in HERE.rglob("*") if p.is_file() and ".py" not in p.suffix}
+    files = [p.relative_to(HERE) for p in HERE.rglob("*") if p.is_file() and ".py" not in p.suffix]
+    kept = {p.as_posix() for p in files if p.parts[0] != "found"}  # what fuzz found is not made here
     if not options.check:
         for extra in kept - paths:
             (HERE / extra).unlink()

@@ -19,18 +19,7 @@ from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.opcodes import Op
 from ...legacy.numerics.elementwise import EMIT
-
-UNCACHED = Setting(cache=False)
-
-
-class Here(Child):
-    """A child in this process, with the faults that are planted here."""
-
-    def outcome(self, module, inputs, stacks, limit=0.0, setting=UNCACHED, *, again=False):
-        return outcome(module, inputs, stacks, setting, again=again)
-
-    def call(self, function, *arguments, limit_s=0.0):
-        return function(*arguments)
+from ..support.child_here import UNCACHED, Here
 
 
 def finding_of_text(text, inputs):

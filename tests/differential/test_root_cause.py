@@ -15,7 +15,7 @@ from ...differential.root_cause import Root, apart, classes, grouped, root_cause
 from ...differential.setting import Setting
 from ...formats.text.parser import parse_module
 from ...hlo.opcodes import Op
-from .test_bisect import Here
+from ..support.child_here import Here
 
 UNCACHED = Setting(cache=False, optimized=False)
 

@@ -34,6 +34,7 @@ MAY_RUN_IT = {
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
     "differential/sums.py": "sums of the terms of other operands, by the function of the widened instruction",
+    "differential/gate/other_tree.py": "judges the stacks of another checkout: they against the oracle",
     "differential/exact/check.py": "kernels over a finite field: both stacks against the oracle",
     "differential/choices.py": "the choices themselves: they keep subnormals around an op of the oracle",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",

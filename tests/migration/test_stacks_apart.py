@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("legacy", "mlir_emitters")
 
 SHARED = {
+    "codegen/processors.py": "what a family of processors has: facts, no decisions",
     "codegen/field/element.py": "the interface: constants as elements of a finite field, where an option asks for them",
     "codegen/field/names.py": "the interface: names of the calls that stand for functions then",
     "codegen/forms.py": "the interface: what a stack says of the forms that it chose, as values",

@@ -31,6 +31,7 @@ def test_name_is_there(name):
     module, _, path = name.partition(":")
     value = import_module(module)
     for part in path.split("."):
+        assert hasattr(value, part), f"{name}: JAX has no {part} there now"
         value = getattr(value, part)
 
 

@@ -31,8 +31,15 @@ if __name__ == "__main__":  # python -m testbed
     runpy.run_module("testbed", run_name="__main__", alter_sys=True)
 '''
 
-PLUGIN = "from testbed.pjrt.discovery import initialize\n"
+PLUGIN = '''\
 """The module jax_plugins.testbed, which JAX looks for. From tools/python/link_package.py."""
+try:
+    from testbed.pjrt.discovery import initialize
+except ModuleNotFoundError:  # of a part of the checkout, as Bazel gives it to a test
+
+    def initialize():
+        pass
+'''
 
 
 def link_package(site_packages: Path, root: Path = ROOT) -> Path:
