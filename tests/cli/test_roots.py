@@ -1,6 +1,7 @@
 """Root causes in what `fuzz --bisect` and `conform --roots` print, and in `planted --together`."""
 
 import json
+import re
 from functools import partial
 
 from ...cli.conform_roots import print_roots
@@ -58,5 +59,7 @@ def test_many_faults_are_grouped(capsys):
     status = main(["planted", "--together", "--faults", "legacy-iota-along-the-last", "--seconds", "20", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["status"] == status == 0 and found["planted"] == ["legacy-iota-along-the-last"]
-    assert {g["root"] for g in found["groups"]} <= {"legacy rule iota"} and found["cases"] > 0
+    # In little time a group may be named by what holds the fault: "legacy: iota of u2".
+    assert all(re.fullmatch("legacy rule iota|legacy: iota of .*", g["root"]) for g in found["groups"])
+    assert found["cases"] > 0
     assert all(g["faults"] == ["legacy-iota-along-the-last"] for g in found["groups"])
