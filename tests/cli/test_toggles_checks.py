@@ -5,6 +5,7 @@ The faults are a whole power or a wrong sign, so that a loaded machine changes n
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from ...benchmarks.gate.growth import best, slope
@@ -13,6 +14,7 @@ from ...cli.toggles_checks import CHECKS, Orders, named_checks, run_checks
 from ...cli.toggles_gate import run_gate
 from ...codegen.options import assumed_host
 from ...differential.gate import drawn
+from ...differential.gate.accuracy import rounding_of
 from ...differential.gate.aliasing import donated
 from ...differential.gate.drawn import drawn_cases, limits_of
 from ...differential.gate.processors import runnable
@@ -135,6 +137,14 @@ def test_checks_are_part_of_the_evidence_and_refuse_the_row(monkeypatch):
     text = ledger_text(judge(LEDGER, "reduce.float", evidence))
     assert parse_ledger(text, "f").row("reduce.float").evidence == evidence
     assert "checks = " not in ledger_text(judge(LEDGER, "reduce.float", GOOD))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rounding"), [("float16", 2**-11), ("float32", 2**-24), ("complex64", 2**-24), ("int32", 0.0)]
+)
+def test_the_best_result_of_a_type_is_accurate(dtype, rounding):
+    """An f16 that is rounded as well as it can be is not refused beside one that happens to be nearer."""
+    assert rounding_of(np.dtype(dtype)) == rounding
 
 
 def test_xlas_stacks_have_the_checks_that_they_can_have(monkeypatch):
