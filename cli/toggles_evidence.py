@@ -12,7 +12,7 @@ from ..benchmarks.rounds import Settings
 from ..differential.gate.digest_cache import seeds_of
 from ..differential.gate.digests import code_hash, drawn_digests, form_digests
 from ..differential.gate.exact_forms import exact_forms
-from ..differential.gate.staleness import changed_forms
+from ..differential.gate.staleness import changed_forms, libraries_of
 from ..migration.form_evidence import FormEvidence, weakest
 from ..migration.ledger import Evidence, Row
 from ..migration.parity import PARITY
@@ -50,7 +50,9 @@ def measured(row: Row, drawn: Drawn, stacks: tuple[str, str], patience: float, g
     seeds = {form: seed for form, seed in given.items() if form not in own}
     digests = {**own, **drawn_digests(row.unit, row.dtypes, seeds.items(), stacks)}
     seeds = {form: seed for form, seed in seeds.items() if form in digests}
-    before = row.evidence if row.evidence and row.evidence.versions == versions(stacks) else None
+    before = row.evidence
+    if before is not None and libraries_of(before.versions) != libraries_of(versions(stacks)):
+        before = None
     only = None if before is None or not before.forms else changed_forms(before, digests)
     methods, wrong = exact_forms(row.unit, row.dtypes, seeds, stacks, only)
     checks = named_checks(f"{EACH_ROW},{ONCE_A_UNIT}" if grows else EACH_ROW)

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..benchmarks.suite.machine import ROOT
 from ..differential.gate.digest_cache import found, known
 from ..differential.gate.digests import code_hash
-from ..differential.gate.staleness import Stale, stale
+from ..differential.gate.staleness import Stale, libraries_of, stale
 from ..migration.ledger import Evidence, Ledger, Row
 from ..migration.ledger_file import read_ledger
 from ..migration.ledger_states import USUAL
@@ -78,7 +78,10 @@ def at_once(ledger: Ledger) -> tuple[dict[str, Stale], list[str]]:
 
 def _is_of(row: Row, code: str) -> bool:
     """Whether a row's evidence is of the files and versions of now."""
-    return row.evidence is not None and row.evidence.code == code and row.evidence.versions == versions()
+    evidence = row.evidence
+    if evidence is None or evidence.code != code:
+        return False
+    return libraries_of(evidence.versions) == libraries_of(versions())
 
 
 def _late(row: Row, seen: Stale, limit: int) -> bool:

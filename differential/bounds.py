@@ -47,7 +47,9 @@ COMPLEX_ULP = {
 COMPLEX_FUNCTION_ULP = 16
 POWER_ULP = 32
 """Of complex powers, exp(y·log x), besides an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
-the result in the plane by as many ulps. |y·log x| counts as twice the logarithm of the type's largest number."""
+the result in the plane by the same number of ulps. |y·log x| counts as twice the logarithm of the type's largest
+number.
+"""
 
 COMPLEX_ABSOLUTE_ULP = {Op.ATAN2: 16, Op.COSINE: 4, Op.SINE: 4}
 """Ulp of 1 that a complex op may be off, however small its result is. The imaginary part of atan2 is the logarithm of a

@@ -54,7 +54,7 @@ def scopes_of(computation: Computation) -> dict[Instruction, tuple[str, ...]]:
 def by_scope(
     boxes: Sequence[Instruction], computation: Computation, pieces: int, level: int | None
 ) -> dict[Instruction, tuple[str, ...]] | None:
-    """The scope in whose box each instruction is folded, cut to `level` names; without one, to as many as leave no
+    """The scope in whose box each instruction is folded, cut to `level` names; without one, to the most that leave no
     more than `pieces` boxes, and None where that is one scope.
     """
     scopes = scopes_of(computation)

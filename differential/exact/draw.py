@@ -38,7 +38,7 @@ class Draw:
 
     @property
     def keeps_order(self) -> bool:
-        """Whether integers below INTEGERS have the order of their elements, or as many as there are."""
+        """Whether integers below INTEGERS have the order of their elements, or all integers of the type do."""
         return self.field.twist <= max(1, self.field.prime // (2 * INTEGERS))
 
     @property

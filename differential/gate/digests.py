@@ -18,21 +18,25 @@ from ...hlo.ir import Module
 from ...migration.choose import emit_for, needs
 from ...migration.flags import Flags
 from ...migration.ledger_states import USUAL
+from ...migration.names import HOST
 from ...planning.plan import KernelRequest
 from ..exact.check import kernels_of
 from ..exact.corpus import key_of
 from ..row_programs import cases_of, workloads_of
 from .campaign import subject
+from .processors import LEVELS
 from .scales import FACTORS, scaled
 
-PROCESSORS = ("x86-64-v3", "x86-64-v4")
 CASES = 40
 """Of the row's own small programs, besides those that are timed and those that are scaled."""
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("legacy", "mlir_emitters", "lhlo", "codegen", "planning", "passes", "hlo", "formats", "backends/host")
+ROOMS = (
+    *("legacy", "mlir_emitters", "lhlo", "codegen", "planning", "passes", "hlo", "formats", "backends/host"),
+    "evaluator",  # computes the constants that passes fold
+)
 FILES = (
-    *("migration/choose.py", "migration/units.py", "migration/form_evidence.py", "requirements.txt"),
+    *("migration/choose.py", "migration/units.py", "migration/form_evidence.py"),
     *("differential/row_programs.py", "differential/generate"),
     *(f"differential/gate/{name}.py" for name in ("scales", "digests", "campaign", "sized", "drawn")),
 )
@@ -45,7 +49,7 @@ def code_hash() -> str:
     found = hashlib.sha256()
     for place in (*ROOMS, *FILES):
         path = ROOT / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []:
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             found.update(f"{file.relative_to(ROOT)}\0".encode())
             found.update(hashlib.sha256(file.read_bytes()).digest())
     return found.hexdigest()[:12]
@@ -64,7 +68,7 @@ def own_kernels(unit: str, dtypes: str) -> list[KernelRequest]:
 
 def drawn_kernels(unit: str, dtypes: str, seed: int, stacks: Sequence[str] = USUAL) -> list[KernelRequest]:
     """The distinct kernels that need the row, of a program that is drawn for it."""
-    name = f"{unit}.{dtypes}.host"
+    name = f"{unit}.{dtypes}.{HOST}"
     module = subject(unit, dtypes, seed, stacks, 0).module
     return [k for k in _distinct([module]) if name in needs(k)]
 
@@ -117,7 +121,7 @@ def _of_kernels(kernels: Sequence[KernelRequest], stacks: Sequence[str]) -> dict
 
 @cache
 def _options() -> tuple[EmitOptions, ...]:
-    return tuple(EmitOptions(Target.level(level), ranges=True, metadata=()) for level in PROCESSORS)
+    return tuple(EmitOptions(Target.level(level), ranges=True, metadata=()) for level in LEVELS)
 
 
 def _coded(request: KernelRequest, stack: str, options: EmitOptions) -> Iterator[tuple[str, bytes]]:

@@ -20,6 +20,7 @@ import numpy as np
 from ...evaluator.evaluator import evaluate
 from ...formats.text.printer import print_module
 from ...hlo.errors import InputError
+from ..filled_inputs import filled_inputs
 from ..outcome import OutcomeKind, Run, RunKind, concluded
 from .campaign import INPUTS, Subject, subject
 from .digests import ROOT, own_modules
@@ -109,8 +110,6 @@ def tree_of(given: str) -> Iterator[Path]:
 
 def subjects(unit: str, dtypes: str, stacks: Sequence[str], programs: int) -> Iterator[Subject]:
     """The row's own programs, then those that are drawn for it."""
-    from ..filled_inputs import filled_inputs
-
     for number, module in enumerate(own_modules(unit, dtypes)):
         yield Subject(f"own case {number}", module, (filled_inputs(module, "random", number),))
     for seed in range(programs):

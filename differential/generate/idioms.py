@@ -51,7 +51,7 @@ def size(draw: Source, least: int, most: int) -> int:
 
 
 def elements(draw: Source, row: int, among: tuple[int, ...] = LIMITED_ELEMENTS) -> int:
-    """Rows that have about as many elements as a limit."""
+    """Rows whose elements are together about a limit."""
     return draw.choice(near((-(-draw.choice(among) // row),)))
 
 

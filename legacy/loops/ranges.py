@@ -45,7 +45,7 @@ def in_order(
 
 
 def bounds(code: Code, steps: Steps | None, count: int) -> tuple[IndexValue, IndexValue]:
-    """The first of `count` places, of which each step has as many, and the end: those of the steps only, or all."""
+    """The first of `count` places, of which each step has its share, and the end: those of the steps only, or all."""
     each = 1 if steps is None else count // steps.partition.extent
     return (0, count) if steps is None else (code.multiply(steps.begin, each), code.multiply(steps.end, each))
 

@@ -188,7 +188,7 @@ def grid_of(view: View, instruction: Instruction, column: int) -> Grid:
 
 
 def positions_of(grid: Grid, registers: int, inside: int) -> int:
-    """Positions of a tile, among `inside`: as many as registers allow, or a few less where less of them are left."""
+    """Positions of a tile, among `inside`: the most that registers allow, or a few less where fewer are left."""
     vectors = grid.vectors
     most = max(1, min(MAXIMUM_POSITIONS, (registers - vectors - 1) // vectors, inside))
     return min(range(most, most // 2, -1), key=lambda n: inside % n)
@@ -196,7 +196,7 @@ def positions_of(grid: Grid, registers: int, inside: int) -> int:
 
 def tiles_of(grid: Grid, registers: int, inside: int) -> tuple[int, bool]:
     """(Positions of a tile, whether the last of the tiles lies further back, over the one before), where what makes no
-    whole tile would be computed one position at a time: that takes longer than two, since it reads as many weights.
+    whole tile would be computed one position at a time: that takes longer than two, since it reads all weights, too.
     """
     vectors = grid.vectors
     limit = MAXIMUM_ALONE_POSITIONS if vectors == 1 else MAXIMUM_POSITIONS

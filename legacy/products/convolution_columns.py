@@ -29,7 +29,7 @@ from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounde
 
 POSITIONS_TOGETHER = 4
 """Positions across the columns whose sums are computed together. A product takes 1 + 1/POSITIONS_TOGETHER loads,
-because one factor is shared; twice as many positions would save a tenth of them.
+because one factor is shared; twice the positions would save a tenth of them.
 """
 
 PRODUCTS_TOGETHER = 4

@@ -251,7 +251,7 @@ def column_dimension(instruction: Instruction) -> int | None:
 
 def columns_of(view: View, instruction: Instruction) -> int:
     """The most columns of a block, of whose sums up to three arrays lie in the first cache. A row of the operand is
-    read along as many: a shorter piece ends before a processor foresees the next line, and needs its page's address
+    read along its columns: a shorter piece ends before a processor foresees the next line, and needs its page's address
     again.
     """
     return view.processor.first_cache_bytes // 4 // accumulator_dtype(instruction).bytes

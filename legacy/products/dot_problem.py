@@ -95,8 +95,8 @@ class Problem:
     along the depth are apart, left is then complex. flat: tiles read B where it lies, because each of its elements is
     used in one or two; spread: A's rows are copied, since too many lines of a column share a set of the first cache;
     streamed: flat, of a large B of which a few rows are read along all columns, and added to C, while the next ones are
-    fetched. height: rows of a tile, where these are some rows of a product, whose memory is for its tiles; 0: as many
-    as suit the rows.
+    fetched. height: rows of a tile, where these are some rows of a product, whose memory is for its tiles; 0: what
+    suits the rows.
     """
 
     dtype: DType
@@ -121,8 +121,8 @@ class Problem:
 
     @property
     def tile_rows(self) -> int:
-        """Rows of a tile: as many as registers allow; for few rows, and for words of integers, of which no tile waits
-        for memory, a divisor, so that one tile's code is enough.
+        """Rows of a tile: the most that registers allow; for few rows, and for words of integers, of which no tile
+        waits for memory, a divisor, so that one tile's code is enough.
         """
         if self.height:
             return self.height

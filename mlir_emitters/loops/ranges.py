@@ -26,7 +26,7 @@ class Steps:
 
 
 def bounds(b: Builder, steps: Steps | None, count: int) -> tuple[Index, Index]:
-    """The range of `count` places that a call computes, if each step has as many; all of them without steps."""
+    """The range of `count` places that a call computes, if each step has this number; all of them without steps."""
     if steps is None:
         return 0, count
     each = count // steps.partition.extent

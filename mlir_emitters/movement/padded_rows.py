@@ -20,7 +20,7 @@ from ..loops.ranges import Steps, bounds
 from ..loops.view import Subject, View
 
 MAXIMUM_ROW_ELEMENTS = 16
-"""Elements of a row of the result; vectors of code are as many."""
+"""Elements of a row of the result, and of the vectors in code."""
 
 MINIMUM_ELEMENTS = 1 << 12
 """Elements of a result."""

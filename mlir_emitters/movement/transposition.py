@@ -275,7 +275,7 @@ def _depth(b: Builder, result: Buffer, block: Block, streams: bool) -> int:
 
 
 def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:
-    """The block in the source: as many rows as it is wide in the result, `stride` elements apart."""
+    """The block in the source: its rows are the width in the result, `stride` elements apart."""
     b, element = e.b, raw_type(e.b.types, source.dtype)
     row = b.vector(block.height, element)
     places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(block.width)]

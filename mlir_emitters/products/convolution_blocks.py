@@ -34,7 +34,8 @@ MINIMUM_WORK = 1 << 14
 CLOSE_ELEMENTS = 4
 """Largest distance of lanes that are loaded together: two vectors are shuffled."""
 
-BATCH, FEATURE, SPATIAL = 0, 2, 3  # axes of a Site
+BATCH, FEATURE, SPATIAL = 0, 2, 3
+"""Axes of a Site."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ COPY_PLACES = 40
 """Places that share a copy at least: it takes a load and a store for each element."""
 
 OF_TILE, OF_ONE = 1, 5
-"""What a tile takes beside its positions, and one position alone, which reads as many weights: in half positions."""
+"""What a tile takes besides its positions, and one position alone, which reads all weights, too: in half positions."""
 
 CONVERTED = 2
 """The cost of a vector of the kernel that is converted to the dtype of the sums, in loads."""

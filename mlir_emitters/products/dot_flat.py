@@ -19,7 +19,7 @@ LARGE_CACHES = 4
 """Second caches: a B that fills more comes from beyond them."""
 
 FAR_VECTORS = 128
-"""Vectors between rows of B: beyond as many, one of each row takes as long to read as four."""
+"""Vectors between rows of B: beyond these, one of each row takes as long to read as four."""
 
 NEAR_TILE_ROWS = 8
 """Rows of A, up to which a tile reads several vectors of each row of B."""

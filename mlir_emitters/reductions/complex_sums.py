@@ -23,10 +23,10 @@ VECTOR_BYTES = 64
 """Bytes of a wide vector: the same on every processor, as is the order of additions."""
 
 WIDE_VECTORS = 4
-"""Wide vectors: as many as an addition has cycles."""
+"""Wide vectors: one for each cycle of an addition."""
 
 FEW_WIDE_VECTORS = 2
-"""The same where there are two sums of each, and registers do not hold these and as many factors."""
+"""The same where there are two sums of each, and registers do not hold these and their factors."""
 
 MINIMUM_RUN_ELEMENTS = 3
 """Elements of a run: two are as fast one by one."""

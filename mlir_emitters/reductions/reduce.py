@@ -37,7 +37,7 @@ UNROLLABLE_ELEMENTS = 64
 """Elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead."""
 
 MINIMUM_UNROLLED_ELEMENTS = 16
-"""Elements along a dimension: loops of three accumulators over as many are unrolled at will."""
+"""Elements along a dimension: loops of three accumulators over this number are unrolled at will."""
 
 
 def combine(e: Elemental, node: Node, accumulators: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:

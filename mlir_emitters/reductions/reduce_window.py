@@ -90,7 +90,7 @@ RUNS_TOGETHER = 4
 
 
 TILE_RESULTS = 128
-"""Running values kept side by side: with half as many, loops take a fifth longer."""
+"""Running values kept side by side: with half of them, loops take a fifth longer."""
 
 
 def cumulative(node: Node) -> tuple[int, bool] | None:
@@ -220,7 +220,7 @@ class RunningReduction:
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
 MINIMUM_RESULTS = 8
-"""Results along memory: a tile pays off for as many."""
+"""Results along memory: a tile pays off from this number up."""
 
 UNROLLED_RESULTS = 64
 """Results of a tile below which LLVM unrolls its loops before it makes vectors."""

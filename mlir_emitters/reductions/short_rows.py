@@ -11,9 +11,9 @@ from ..core.facts import Facts
 from ..core.graph import Node
 from ..loops.reduced import only_op
 
-LENGTHS, WIDEST = range(9, 16), 64
-"""Row lengths that are added up so; from 8 on for integers of WIDEST bits. Shorter rows are as fast one element at a
-time, and LLVM makes vectors of longer ones.
+LENGTHS, EIGHT_ROW_BITS = range(9, 16), 64
+"""Row lengths that are added up so, and 8 for integers of this number of bits. Shorter rows are as fast one element at
+a time, and LLVM makes vectors of longer ones.
 """
 
 MINIMUM_INTEGER_BITS = 16
@@ -24,7 +24,7 @@ def takes_words(facts: Facts, node: Node, count: int) -> bool:
     """Whether a reduction is a sum of integers whose rows have a length, `count`, that is added up so."""
     dtype = node.inputs[0].dtype
     whole = dtype.is_integer and dtype.bits >= MINIMUM_INTEGER_BITS and node.output.dtype is dtype
-    few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == WIDEST)
+    few = count in LENGTHS or (count == LENGTHS.start - 1 and dtype.bits == EIGHT_ROW_BITS)
     return whole and few and only_op(node) is Op.ADD and not facts.by_element
 
 

@@ -98,6 +98,8 @@ def test_other_versions_and_evidence_without_forms_are_stale():
     made = {"mlir a": "0" * 12}
     row = with_evidence(of_code(made)).row(ROW)
     assert stale(row, made, "other").why == VERSIONS
+    own, _, libraries = versions().partition(", ")
+    assert own.startswith("testbed ") and stale(row, made, f"testbed 9.9.9, {libraries}") is None, "a release"
     assert stale(replace(row, evidence=GOOD), made, versions()).why == NO_FORMS
     assert stale(row, {**made, "mlir b": "1" * 12}, versions()).forms == ("mlir b",)
     assert stale(row, {}, versions()).forms == ("mlir a",)

@@ -25,13 +25,6 @@ NO_NOUN = re.compile(rf"(?:{SIZES}|{PLACES})|(?:LEAST|MOST|FEWEST)_\w+")
 """Names that do not say of what they are a number, or in which unit."""
 
 
-STILL = {
-    "mlir_emitters/products/convolution_blocks.py": ["BATCH", "FEATURE", "SPATIAL"],  # a comment, no docstring
-    "mlir_emitters/reductions/short_rows.py": ["WIDEST"],
-}
-"""File → its numbers that are not so yet. Who mends one takes it out."""
-
-
 def numbers(text: str) -> Iterator[tuple[str, bool]]:
     """(Name, whether a docstring follows) of each constant of a module that is a number, or some."""
     body = ast.parse(text).body
@@ -60,7 +53,7 @@ def _is_number(node: ast.expr) -> bool:
 @pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(COEFFICIENTS)])
 def test_each_number_says_what_it_counts(name):
     found = [n for n, told in numbers(FILES[name]) if not told or NO_NOUN.fullmatch(n)]
-    assert found == STILL.get(name, []), (
+    assert found == [], (
         "name what is counted, MINIMUM_ROW_ELEMENTS, not LEAST, and write a docstring with the unit below it"
     )
 
