@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -61,12 +60,6 @@ def evidence_of(request: KernelRequest, seed: int = 0, target: Target | None = N
 
     why = proof_of(kernel.module, frozenset(row.forms), target)
     return Evidence(Method.SAMPLED if why else Method.PROVED, row, row.draws, why)
-
-
-def evidence_in(requests: Sequence[KernelRequest], seed: int = 0) -> Iterator[tuple[KernelRequest, Evidence]]:
-    """The evidence of each of a program's kernels (check.kernels_of)."""
-    for request in requests:
-        yield request, evidence_of(request, seed)
 
 
 LINEAR = frozenset(

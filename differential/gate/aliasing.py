@@ -13,6 +13,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.attributes import Alias
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
+from ...hlo.shapes import Shape
 from ...hlo.verify.verifier import verify
 from ..execute import execute
 from ..filled_inputs import filled_inputs
@@ -61,5 +62,5 @@ def donated(module: Module) -> Module:
     return replace(module, attributes=MappingProxyType(dict(attributes)))
 
 
-def _same(a, b) -> bool:  # type: ignore[no-untyped-def]
+def _same(a: Shape, b: Shape) -> bool:
     return a.dims == b.dims and a.dtype is b.dtype and a.strides == b.strides

@@ -6,7 +6,7 @@ import pytest
 
 from ...differential.exact.check import Status, kernels_of
 from ...differential.exact.every import every_input, is_by_element
-from ...differential.exact.evidence import Evidence, Method, evidence_in, evidence_of
+from ...differential.exact.evidence import Evidence, Method, evidence_of
 from ...differential.kernel_module import kernel_module
 from ...differential.planted.fault import planted
 from ...differential.planted.table import FAULTS
@@ -61,5 +61,5 @@ def test_every_input_of_a_pair_of_bytes_runs() -> None:
 def test_a_fault_of_one_stack_is_blamed_by_evidence() -> None:
     fault = FAULTS["legacy-subtract-swapped"]
     with planted(fault):
-        found = [e for _, e in evidence_in(kernels_of(parse_module(fault.text)))]
+        found = [evidence_of(request) for request in kernels_of(parse_module(fault.text))]
     assert {e.row.blamed for e in found if e.row.status is Status.DIFFER} == {("legacy",)}
